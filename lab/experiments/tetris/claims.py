@@ -1,126 +1,86 @@
 """The paper's main numbers (Tetris, 5.2 and 5.3.1), by the ids of our rows, and how ours are found."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from lab.experiments.seeds import Seeds
 from lab.experiments.tetris.comparison import Against, PaperClaim
-from lab.experiments.tetris.gains import RunPair, job_time_share, makespan_share, over_seeds
+from lab.experiments.tetris.gains import (
+    ATTAINABLE_MAKESPAN,
+    ATTAINABLE_MEAN,
+    ATTAINABLE_MEDIAN,
+    MAKESPAN,
+    MEAN_JOB_TIME,
+    MEDIAN_CHANGE,
+    SLOWED,
+    SLOWED_MEAN,
+    SLOWED_WORST,
+    Quantity,
+    job_time_share,
+    makespan_share,
+    over_seeds,
+)
+
+_Note = Callable[[Mapping[str, Against]], str]
 
 
 def suite_claims() -> list[PaperClaim]:
     """Return what the paper says of its deployment (figure 4; 5.1, highlights)."""
+    makespans = {"capacity": 29.0, "drf": 27.5, "exact drf": None}
+    medians = {"drf": 30.0, "capacity": 30.0, "exact drf": None}
     return [
-        PaperClaim("suite.makespan_vs_capacity", "capacity", _each(_makespan), 29.0, _nothing, _attainable_makespan),
-        PaperClaim("suite.makespan_vs_drf", "drf", _each(_makespan), 27.5, _nothing, _attainable_makespan),
-        PaperClaim("suite.makespan_vs_exact_drf", "exact drf", _each(_makespan), None, _nothing, _attainable_makespan),
-        PaperClaim(
-            "suite.median_job_time_vs_drf", "drf", _each(_median), 30.0, _other_medians("drf"), _attainable_median
-        ),
-        PaperClaim(
-            "suite.median_job_time_vs_capacity",
-            "capacity",
-            _each(_median),
-            30.0,
-            _other_medians("capacity"),
-            _attainable_median,
-        ),
-        PaperClaim(
-            "suite.median_job_time_vs_exact_drf",
-            "exact drf",
-            _each(_median),
-            None,
-            _other_medians("exact drf"),
-            _attainable_median,
-        ),
+        *_claims("suite.makespan", makespans, MAKESPAN, _nothing, ATTAINABLE_MAKESPAN),
+        *_claims("suite.median_job_time", medians, MEDIAN_CHANGE, _other_medians, ATTAINABLE_MEDIAN),
         PaperClaim("suite.upper_bound_share", "fair", _share, 80.0, _makespan_share("fair")),
-        PaperClaim("suite.slowed_jobs", "drf", _each(_slowed), 6.0, _slowed_note("drf")),
-        PaperClaim("suite.slowed_jobs_vs_fair", "fair", _each(_slowed), None, _slowed_note("fair")),
-        PaperClaim("suite.slowed_jobs_vs_capacity", "capacity", _each(_slowed), None, _slowed_note("capacity")),
-        *_slowed_by("suite", ("drf", "fair", "capacity")),
+        PaperClaim("suite.slowed_jobs", "drf", _each(SLOWED), 6.0, _slowed_note("drf")),
+        *_claims("suite.slowed_jobs", {"fair": None, "capacity": None}, SLOWED, _slowed_note),
+        *_claims("suite.slowed_by", dict.fromkeys(("drf", "fair", "capacity")), SLOWED_MEAN, _slowed_mean_note),
     ]
 
 
 def facebook_claims() -> list[PaperClaim]:
     """Return what the paper says of the Facebook trace (5.3.1)."""
+    job_times = {"fair": 40.0, "drf": 35.0, "exact drf": None}
+    makespans = {"fair": 33.0, "drf": 24.0, "exact drf": None}
     return [
-        PaperClaim(
-            "facebook.mean_job_time_vs_fair", "fair", _each(_mean), 40.0, _other_means("fair"), _attainable_mean
-        ),
-        PaperClaim("facebook.mean_job_time_vs_drf", "drf", _each(_mean), 35.0, _other_means("drf"), _attainable_mean),
-        PaperClaim(
-            "facebook.mean_job_time_vs_exact_drf",
-            "exact drf",
-            _each(_mean),
-            None,
-            _other_means("exact drf"),
-            _attainable_mean,
-        ),
-        PaperClaim("facebook.makespan_vs_fair", "fair", _each(_makespan), 33.0, _nothing, _attainable_makespan),
-        PaperClaim("facebook.makespan_vs_drf", "drf", _each(_makespan), 24.0, _nothing, _attainable_makespan),
-        PaperClaim(
-            "facebook.makespan_vs_exact_drf", "exact drf", _each(_makespan), None, _nothing, _attainable_makespan
-        ),
+        *_claims("facebook.mean_job_time", job_times, MEAN_JOB_TIME, _other_means, ATTAINABLE_MEAN),
+        *_claims("facebook.makespan", makespans, MAKESPAN, _nothing, ATTAINABLE_MAKESPAN),
         PaperClaim("facebook.upper_bound_share", "fair", _share, 81.0, _makespan_share("fair")),
-        PaperClaim("facebook.slowed_jobs", "fair", _each(_slowed), 6.0, _slowed_note("fair")),
-        PaperClaim("facebook.slowed_jobs_vs_drf", "drf", _each(_slowed), None, _slowed_note("drf")),
-        *_slowed_by("facebook", ("fair", "drf")),
+        PaperClaim("facebook.slowed_jobs", "fair", _each(SLOWED), 6.0, _slowed_note("fair")),
+        *_claims("facebook.slowed_jobs", {"drf": None}, SLOWED, _slowed_note),
+        *_claims("facebook.slowed_by", dict.fromkeys(("fair", "drf")), SLOWED_MEAN, _slowed_mean_note),
     ]
 
 
-def _slowed_by(group: str, baselines: Sequence[str]) -> list[PaperClaim]:
-    """Return by how much the slowed jobs are slower, in the mean, than under each baseline."""
+def _claims(
+    name: str,
+    published: Mapping[str, float | None],
+    quantity: Quantity,
+    note: Callable[[str], _Note],
+    attainable: Quantity | None = None,
+) -> list[PaperClaim]:
+    """Return a claim about a quantity against each baseline of which the paper, or we, have a number."""
     return [
-        PaperClaim(f"{group}.slowed_by_vs_{name}", name, _each(_slowed_mean), None, _slowed_mean_note(name))
-        for name in baselines
+        PaperClaim(
+            f"{name}_vs_{baseline.replace(' ', '_')}", baseline, _each(quantity), paper, note(baseline), attainable
+        )
+        for baseline, paper in published.items()
     ]
 
 
-def _each(figure: Callable[[RunPair], float]) -> Callable[[Against], Seeds]:
-    return lambda against: over_seeds(against.ours, figure)
-
-
-def _makespan(pair: RunPair) -> float:
-    return pair.makespan
-
-
-def _mean(pair: RunPair) -> float:
-    return pair.mean_job_time
-
-
-def _median(pair: RunPair) -> float:
-    return pair.median_change
-
-
-def _slowed(pair: RunPair) -> float:
-    return pair.slowed.percent
-
-
-def _slowed_mean(pair: RunPair) -> float:
-    return pair.slowed.mean
-
-
-def _attainable_makespan(pair: RunPair) -> float:
-    return pair.attainable_makespan
-
-
-def _attainable_mean(pair: RunPair) -> float:
-    return pair.attainable_mean
-
-
-def _attainable_median(pair: RunPair) -> float:
-    return pair.attainable_median
+def _each(quantity: Quantity) -> Callable[[Against], Seeds]:
+    return lambda against: over_seeds(against.ours, quantity)
 
 
 def _share(against: Against) -> Seeds:
     return job_time_share(against.ours, against.bound)
 
 
-def _nothing(_against: Mapping[str, Against]) -> str:
-    return ""
+def _nothing(_name: str) -> _Note:
+    return lambda _: ""
 
 
-def _other_medians(name: str) -> Callable[[Mapping[str, Against]], str]:
+def _other_medians(name: str) -> _Note:
     def note(against: Mapping[str, Against]) -> str:
         change = over_seeds(against[name].ours, lambda pair: pair.change_of_median).mean
         return f"the median of the jobs' changes, as in figure 4a; the median job time itself changes by {change:.1f} %"
@@ -128,33 +88,33 @@ def _other_medians(name: str) -> Callable[[Mapping[str, Against]], str]:
     return note
 
 
-def _other_means(name: str) -> Callable[[Mapping[str, Against]], str]:
+def _other_means(name: str) -> _Note:
     def note(against: Mapping[str, Against]) -> str:
         ours = against[name].ours
         mean = over_seeds(ours, lambda pair: pair.mean_change).mean
-        median = over_seeds(ours, _median).mean
+        median = over_seeds(ours, MEDIAN_CHANGE).mean
         return f"the change of the mean; the jobs' changes are {mean:.1f} % in the mean, {median:.1f} % in the median"
 
     return note
 
 
-def _makespan_share(name: str) -> Callable[[Mapping[str, Against]], str]:
+def _makespan_share(name: str) -> _Note:
     def note(against: Mapping[str, Against]) -> str:
         share = makespan_share(against[name].ours, against[name].bound).mean
-        bound = over_seeds(against[name].bound, _mean).mean
+        bound = over_seeds(against[name].bound, MEAN_JOB_TIME).mean
         text = f"of the bound's gain in mean job time over the {name} scheduler ({bound:.1f} %)"
         return text if math.isnan(share) else f"{text}; of its gain in makespan {share:.1f} %"
 
     return note
 
 
-def _slowed_note(name: str) -> Callable[[Mapping[str, Against]], str]:
+def _slowed_note(name: str) -> _Note:
     return lambda _: f"jobs slower than under {name} by over 1 %"
 
 
-def _slowed_mean_note(name: str) -> Callable[[Mapping[str, Against]], str]:
+def _slowed_mean_note(name: str) -> _Note:
     def note(against: Mapping[str, Against]) -> str:
-        worst = over_seeds(against[name].ours, lambda pair: pair.slowed.worst).high
+        worst = over_seeds(against[name].ours, SLOWED_WORST).high
         return f"by how much those are slower than under {name}, in the mean (no such job: 0); at worst {worst:.1f} %"
 
     return note

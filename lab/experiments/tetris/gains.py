@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
@@ -75,6 +76,18 @@ class RunPair:
         return slowed(self.theirs.job_seconds, self.ours.job_seconds)
 
 
+Quantity = Callable[[RunPair], float]
+MAKESPAN: Quantity = attrgetter("makespan")
+MEAN_JOB_TIME: Quantity = attrgetter("mean_job_time")
+MEDIAN_CHANGE: Quantity = attrgetter("median_change")
+ATTAINABLE_MAKESPAN: Quantity = attrgetter("attainable_makespan")
+ATTAINABLE_MEAN: Quantity = attrgetter("attainable_mean")
+ATTAINABLE_MEDIAN: Quantity = attrgetter("attainable_median")
+SLOWED: Quantity = attrgetter("slowed.percent")
+SLOWED_MEAN: Quantity = attrgetter("slowed.mean")
+SLOWED_WORST: Quantity = attrgetter("slowed.worst")
+
+
 def pairs(
     results: Results, setup: Setup, ours: TetrisContender, theirs: TetrisContender, seeds: Sequence[int]
 ) -> list[RunPair]:
@@ -91,7 +104,7 @@ def pairs(
     ]
 
 
-def over_seeds(pairs: Sequence[RunPair], figure: Callable[[RunPair], float]) -> Seeds:
+def over_seeds(pairs: Sequence[RunPair], figure: Quantity) -> Seeds:
     """Return a figure of each pair."""
     return Seeds(tuple(figure(pair) for pair in pairs))
 

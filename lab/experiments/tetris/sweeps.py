@@ -6,7 +6,20 @@ from dataclasses import dataclass
 
 from lab.experiments.sections import Figure, Listing, Plot, Section, Spots
 from lab.experiments.seeds import Seeds
-from lab.experiments.tetris.gains import Results, RunPair, over_seeds, pairs
+from lab.experiments.tetris.gains import (
+    ATTAINABLE_MAKESPAN,
+    ATTAINABLE_MEAN,
+    MAKESPAN,
+    MEAN_JOB_TIME,
+    SLOWED,
+    SLOWED_MEAN,
+    SLOWED_WORST,
+    Quantity,
+    Results,
+    RunPair,
+    over_seeds,
+    pairs,
+)
 from lab.experiments.tetris.runs import Setup, TetrisContender
 from lab.sim.runs import Run
 
@@ -91,10 +104,10 @@ class Sweep:
                 attainable=over_seeds(against[name], attainable),
             )
             for quantity, name, figure, attainable, published in (
-                ("mean_job_time", "fair", _job_time, _attainable_mean, paper.job_time_vs_fair),
-                ("mean_job_time", "drf", _job_time, _attainable_mean, paper.job_time_vs_drf),
-                ("makespan", "fair", _makespan, _attainable_makespan, paper.makespan_vs_fair),
-                ("makespan", "drf", _makespan, _attainable_makespan, paper.makespan_vs_drf),
+                ("mean_job_time", "fair", MEAN_JOB_TIME, ATTAINABLE_MEAN, paper.job_time_vs_fair),
+                ("mean_job_time", "drf", MEAN_JOB_TIME, ATTAINABLE_MEAN, paper.job_time_vs_drf),
+                ("makespan", "fair", MAKESPAN, ATTAINABLE_MAKESPAN, paper.makespan_vs_fair),
+                ("makespan", "drf", MAKESPAN, ATTAINABLE_MAKESPAN, paper.makespan_vs_drf),
             )
             if name in against
         ]
@@ -111,10 +124,10 @@ class Sweep:
         lines = [
             (
                 variant.label,
-                *(_percent(over_seeds(against[name], _job_time).mean) for name in names),
-                *(_percent(over_seeds(against[name], _makespan).mean) for name in names),
-                *(_percent(over_seeds(against[name], _slowed).mean) for name in names),
-                ", ".join(_percent(over_seeds(against[names[0]], by).mean) for by in (_slowed_mean, _slowed_worst)),
+                *(_percent(over_seeds(against[name], MEAN_JOB_TIME).mean) for name in names),
+                *(_percent(over_seeds(against[name], MAKESPAN).mean) for name in names),
+                *(_percent(over_seeds(against[name], SLOWED).mean) for name in names),
+                ", ".join(_percent(over_seeds(against[names[0]], by).mean) for by in (SLOWED_MEAN, SLOWED_WORST)),
             )
             for variant, against in zip(self.variants, pairs_of_variants, strict=True)
         ]
@@ -122,29 +135,30 @@ class Sweep:
 
     def _plots(self, pairs_of_variants: Sequence[Mapping[str, Sequence[RunPair]]]) -> list[Plot]:
         spots = Spots(self.name, self.axis or self.name, [variant.label for variant in self.variants], self._places())
-        gains = {
-            title: {
-                name: [over_seeds(against[name], figure) for against in pairs_of_variants] for name in self.baselines
-            }
-            for title, figure in (("mean job time", _job_time), ("makespan", _makespan))
-        }
-        drawn = [Plot(self.title, "Improvement over each baseline; bars: the range over seeds.", _gains(spots, gains))]
-        if self.slowed_plot:
-            slower = {
+
+        def panels(quantities: Mapping[str, Quantity]) -> dict[str, dict[str, list[Seeds]]]:
+            return {
                 title: {
-                    name: [over_seeds(against[name], figure) for against in pairs_of_variants]
+                    name: [over_seeds(against[name], quantity) for against in pairs_of_variants]
                     for name in self.baselines
                 }
-                for title, figure in (
-                    ("slowed jobs", _slowed),
-                    ("by, mean", _slowed_mean),
-                    ("by, worst", _slowed_worst),
-                )
+                for title, quantity in quantities.items()
             }
+
+        gains = panels({"mean job time": MEAN_JOB_TIME, "makespan": MAKESPAN})
+        drawn = [
+            Plot(
+                self.title,
+                "Improvement over each baseline; bars: the range over seeds.",
+                _panels("gains", spots, gains, "improvement, %"),
+            )
+        ]
+        if self.slowed_plot:
+            slower = panels({"slowed jobs": SLOWED, "by, mean": SLOWED_MEAN, "by, worst": SLOWED_WORST})
             note = (
                 "Jobs slower than under each baseline: how many, and by how much in the mean and at worst (figure 9)."
             )
-            drawn.append(Plot(f"{self.title}: slowed jobs", note, _slowed_jobs(spots, slower)))
+            drawn.append(Plot(f"{self.title}: slowed jobs", note, _panels("slowed", spots, slower, "%")))
         return drawn
 
     def _places(self) -> list[float]:
@@ -152,50 +166,15 @@ class Sweep:
         return [float(place) if variant.x is None else variant.x for place, variant in enumerate(self.variants)]
 
 
-def _gains(spots: Spots, gains: Mapping[str, Mapping[str, Sequence[Seeds]]]) -> Callable[[], str]:
+def _panels(
+    name: str, spots: Spots, panels: Mapping[str, Mapping[str, Sequence[Seeds]]], unit: str
+) -> Callable[[], str]:
     def draw() -> str:
         from lab.experiments import curves
 
-        return curves.panels("gains", spots, gains, "improvement, %")
+        return curves.panels(name, spots, panels, unit)
 
     return draw
-
-
-def _slowed_jobs(spots: Spots, slower: Mapping[str, Mapping[str, Sequence[Seeds]]]) -> Callable[[], str]:
-    def draw() -> str:
-        from lab.experiments import curves
-
-        return curves.panels("slowed", spots, slower, "%")
-
-    return draw
-
-
-def _job_time(pair: RunPair) -> float:
-    return pair.mean_job_time
-
-
-def _makespan(pair: RunPair) -> float:
-    return pair.makespan
-
-
-def _attainable_mean(pair: RunPair) -> float:
-    return pair.attainable_mean
-
-
-def _attainable_makespan(pair: RunPair) -> float:
-    return pair.attainable_makespan
-
-
-def _slowed(pair: RunPair) -> float:
-    return pair.slowed.percent
-
-
-def _slowed_mean(pair: RunPair) -> float:
-    return pair.slowed.mean
-
-
-def _slowed_worst(pair: RunPair) -> float:
-    return pair.slowed.worst
 
 
 def _percent(value: float) -> str:
