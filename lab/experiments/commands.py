@@ -15,7 +15,7 @@ from lab.report.files import ReportFile
 from lab.sim.commands import TRACES
 
 if TYPE_CHECKING:
-    from lab.experiments.running import Part, RunParts
+    from lab.experiments.running import Part, Perform
     from lab.experiments.sections import Section, Skipped
 
 _FILE = ReportFile()
@@ -87,12 +87,12 @@ def tetris(**given: Any) -> None:  # noqa: ANN401 - click's own
     """
     options = _options(given)
     from lab.experiments.tetris.parts import parts
-    from lab.experiments.tetris.running import run_parts, runs_of
+    from lab.experiments.tetris.runs import perform
     from lab.experiments.tetris.scales import FULL, QUICK
 
     scale = QUICK if options.quick else FULL
     chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
-    _run("The experiments of Tetris", scale.about, chosen, runs_of, run_parts, options)
+    _run("The experiments of Tetris", scale.about, chosen, perform, options)
 
 
 @experiment.command()
@@ -152,12 +152,12 @@ def delay(**given: Any) -> None:  # noqa: ANN401 - click's own
     """
     options = _options(given)
     from lab.experiments.delay.parts import parts
-    from lab.experiments.delay.running import run_parts, runs_of
+    from lab.experiments.delay.runs import perform
     from lab.experiments.delay.scales import FULL, QUICK
 
     scale = QUICK if options.quick else FULL
     chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
-    _run("The experiments of Delay Scheduling", scale.about, chosen, runs_of, run_parts, options)
+    _run("The experiments of Delay Scheduling", scale.about, chosen, perform, options)
 
 
 @experiment.command()
@@ -170,13 +170,14 @@ def ubis(**given: Any) -> None:  # noqa: ANN401 - click's own
     Prometheus, for about ten minutes. What cannot run is named with its reason, and the rest is done.
     """
     options = _options(given)
-    from lab.experiments.ubis.groups import FULL, QUICK, run_parts, runs_of
+    from lab.experiments.ubis.groups import FULL, QUICK
     from lab.experiments.ubis.parts import parts
+    from lab.experiments.ubis.runs import perform
 
     scale = QUICK if options.quick else FULL
     chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
     if_named = {_REAL: lambda: _real(quick=options.quick, seed=options.first_seed)}
-    _run("The experiments of UBIS", scale.about, chosen, runs_of, run_parts, options, if_named=if_named)
+    _run("The experiments of UBIS", scale.about, chosen, perform, options, if_named=if_named)
 
 
 def _real(*, quick: bool, seed: int) -> "Section":
@@ -243,12 +244,13 @@ def peaks(**given: Any) -> None:  # noqa: ANN401 - click's own
     so.
     """
     options = _options(given)
-    from lab.experiments.peaks.parts import parts, run_parts, runs_of
+    from lab.experiments.peaks.parts import parts
+    from lab.experiments.peaks.replay import perform
     from lab.experiments.peaks.scales import FULL, QUICK
 
     scale = QUICK if options.quick else FULL
     chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
-    _run("Predictors of peak use", scale.about, chosen, runs_of, run_parts, options, doing="Replaying")
+    _run("Predictors of peak use", scale.about, chosen, perform, options, doing="Replaying")
 
 
 @experiment.command()
@@ -261,11 +263,11 @@ def graphene(**given: Any) -> None:  # noqa: ANN401 - click's own
     run is named with its reason, and the rest is done. Takes about half an hour.
     """
     options = _options(given)
-    from lab.experiments.graphene.parts import FULL, QUICK, parts, run_parts, runs_of
+    from lab.experiments.graphene.parts import FULL, QUICK, parts, perform
 
     scale = QUICK if options.quick else FULL
     chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
-    _run("The experiments of Graphene", scale.about, chosen, runs_of, run_parts, options, doing="Building")
+    _run("The experiments of Graphene", scale.about, chosen, perform, options, doing="Building")
 
 
 @experiment.command()
@@ -277,11 +279,11 @@ def packing(**given: Any) -> None:  # noqa: ANN401 - click's own
     some minutes.
     """
     options = _options(given)
-    from lab.experiments.packing.parts import FULL, QUICK, parts, run_parts, runs_of
+    from lab.experiments.packing.parts import FULL, QUICK, parts, perform
 
     scale = QUICK if options.quick else FULL
     chosen = parts(scale, options.chosen_seeds(1), options.traces or TRACES)
-    _run("How few machines would do", scale.about, chosen, runs_of, run_parts, options, doing="Packing")
+    _run("How few machines would do", scale.about, chosen, perform, options, doing="Packing")
 
 
 def _options(given: Mapping[str, Any]) -> _Options:
@@ -295,14 +297,14 @@ def _run(
     title: str,
     about: str,
     parts: "Sequence[Part]",
-    runs_of: "Callable[[Sequence[Part]], Mapping[str, object]]",
-    run_parts: "RunParts[Part]",
+    perform: "Perform",
     options: _Options,
     *,
     doing: str = "Simulating",
     if_named: "Mapping[str, Callable[[], Section]]" = MappingProxyType({}),
 ) -> None:
     """Run the parts that are asked for, and show what came of them; those of `if_named` run only so."""
+    from lab.experiments.running import run_parts, runs_of
     from lab.report import progress
     from lab.sim.parallel import usable_cores
 
@@ -312,7 +314,7 @@ def _run(
         raise click.BadParameter(f"{unknown[0]!r}; accepted: {', '.join(names)}", param_hint="--only")
     selected = [part for part in parts if not options.only or part.name in options.only]
     with progress.together(list(runs_of(selected)), doing) as show:
-        sections, skipped = run_parts(selected, processes=options.processes or usable_cores(), show=show)
+        sections, skipped = run_parts(selected, perform, processes=options.processes or usable_cores(), show=show)
     sections += [make() for name, make in if_named.items() if name in options.only]
     _show(_Result(title, about, sections, skipped), as_json=options.as_json, report=options.report)
 

@@ -1,49 +1,47 @@
 """An experiment from its parts to their sections: every run once, over all cores."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from lab.experiments.sections import Section, Skipped
 from lab.sim.parallel import Failed, Show, Tell, run_all
 
 
-class Named(Protocol):
-    """A part of an experiment, whatever its runs are."""
+class Run(Protocol):
+    """A run, hashable: equal ones have equal outcomes."""
+
+    @property
+    def name(self) -> str:
+        """The name that is shown; different runs of an experiment have different names."""
+
+
+class Part(Protocol):
+    """A part of an experiment."""
 
     @property
     def name(self) -> str:
         """What `--only` takes."""
 
+    def runs(self) -> Sequence[Run]:
+        """Return the runs that it needs; parts may share some."""
 
-Part = TypeVar("Part", bound=Named)
-Run = TypeVar("Run")
-Outcome = TypeVar("Outcome")
-AnyPart = TypeVar("AnyPart", contravariant=True)
+    def section(self, results: Any, /) -> Section:  # noqa: ANN401 - the outcomes of its own kind of runs, by run
+        """Return the section that the results make."""
 
 
-class RunParts(Protocol[AnyPart]):
-    """Runs the parts of one experiment."""
+Perform = Callable[[Any, Tell], Any]
+"""Performs a run of one experiment; a module's own function."""
 
-    def __call__(
-        self, parts: Sequence[AnyPart], /, *, processes: int, show: Show
-    ) -> tuple[list[Section], list[Skipped]]:
-        """Return the sections of the parts, and the parts that are skipped because one of their runs failed."""
+
+def runs_of(parts: Sequence[Part]) -> dict[str, Run]:
+    """Return the runs that these parts need by their names, each once, in the order in which they are first needed."""
+    return {run.name: run for part in parts for run in part.runs()}
 
 
 def run_parts(
-    parts: Sequence[Part],
-    runs_of: Callable[[Sequence[Part]], Mapping[str, Run]],
-    perform: Callable[[Run, Tell], Outcome],
-    section_of: Callable[[Part, Mapping[Run, Outcome]], Section],
-    *,
-    processes: int,
-    show: Show,
+    parts: Sequence[Part], perform: Perform, *, processes: int, show: Show
 ) -> tuple[list[Section], list[Skipped]]:
-    """Return the sections of the parts, and the parts that are skipped because one of their runs failed.
-
-    `runs_of` says which runs parts need, by name; parts may share some. `section_of` makes a part's section of the
-    outcomes of all runs.
-    """
+    """Return the sections of the parts, and the parts that are skipped because one of their runs failed."""
     runs = runs_of(parts)
     answers = run_all(perform, runs, processes=processes, show=show)
     outcomes = {runs[name]: answer for name, answer in answers.items() if not isinstance(answer, Failed)}
@@ -52,7 +50,7 @@ def run_parts(
         failures = ((name, answers[name]) for name in runs_of([part]))
         failed = next(((name, answer) for name, answer in failures if isinstance(answer, Failed)), None)
         if failed is None:
-            sections.append(section_of(part, outcomes))
+            sections.append(part.section(outcomes))
         else:
             name, failure = failed
             skipped.append(Skipped(part.name, f"{name}: {failure.reason}", failure.trace))

@@ -58,6 +58,17 @@ class Run:
     settings: SimulationSettings = field(default_factory=SimulationSettings)
     traces: Path = Path()
 
+    @property
+    def name(self) -> str:
+        """The name that is shown where runs differ in what the experiments on Tetris vary."""
+        tuned = [f"{key}={value}" for key, value in self.tuning]
+        loss = [f"loss={self.settings.loss:g}"] if self.settings.loss else []
+        changed = [self.parameters] if self.parameters else []
+        start = ["all at the start"] if self.at_start else []
+        return ", ".join(
+            (f"{self.policy} on {self.workload}, {self.machines}", *tuned, *changed, *loss, *start, f"seed {self.seed}")
+        )
+
     def scheduler(self) -> Scheduler:
         """Return the scheduler. Raises DovetailError for a policy or tuning that does not exist."""
         if self.tuning:

@@ -51,7 +51,7 @@ class DelayPart:
 
     name: str
     groups: Sequence[RunGroup]
-    make: Callable[[Results], Section]
+    section: Callable[[Results], Section]
 
     def runs(self) -> list[DelayRun]:
         """Return all runs; parts may share some."""

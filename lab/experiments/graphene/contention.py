@@ -55,7 +55,7 @@ class Contention:
             for run in self._of(load, loss, overbook)
         ]
 
-    def make(self, outcomes: Mapping[ContentionRun, JobsRun]) -> Section:
+    def section(self, outcomes: Mapping[ContentionRun, JobsRun]) -> Section:
         """Return the section."""
         figures, lines = [], []
         for load in LOADS:

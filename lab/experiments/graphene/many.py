@@ -141,7 +141,7 @@ class Many:
             for contender in contenders
         ]
 
-    def make(self, outcomes: Mapping[ManyRun, JobsRun]) -> Section:
+    def section(self, outcomes: Mapping[ManyRun, JobsRun]) -> Section:
         """Return the section."""
         return Section(
             title="Many jobs (Graphene, 8.2)",

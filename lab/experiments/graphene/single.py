@@ -100,7 +100,7 @@ class Single:
         others = [SingleRun(self.seeds[0], load, self.dags, self.effort) for load in LOADS if load != 1.0]
         return [*main, *others]
 
-    def make(self, outcomes: Mapping[SingleRun, MeasuredDags]) -> Section:
+    def section(self, outcomes: Mapping[SingleRun, MeasuredDags]) -> Section:
         """Return the section."""
         main = [outcomes[run] for run in self.runs() if run.load == 1.0]
         every = [outcomes[run] for run in self.runs()]

@@ -119,7 +119,7 @@ class Sweeps:
             for run in self._of(what, value, name)
         ]
 
-    def make(self, outcomes: Mapping[SweepRun, JobsRun]) -> Section:
+    def section(self, outcomes: Mapping[SweepRun, JobsRun]) -> Section:
         """Return the section."""
 
         def of(what: str, value: float, contender: str = OURS) -> list[JobsRun]:

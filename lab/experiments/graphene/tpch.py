@@ -63,7 +63,7 @@ class Tpch:
         """Return its runs."""
         return [TpchRun(number, self.traces) for number in range(1, self.sequences + 1)]
 
-    def make(self, outcomes: Mapping[TpchRun, JobTimes]) -> Section:
+    def section(self, outcomes: Mapping[TpchRun, JobTimes]) -> Section:
         """Return the section."""
         times = [outcomes[run] for run in self.runs()]
         bound = Seeds(tuple(each.bound for each in times))

@@ -7,8 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from lab.experiments import running
-from lab.experiments.sections import Figure, Listing, Section, Skipped
+from lab.experiments.sections import Figure, Listing, Section
 from lab.experiments.seeds import Seeds
 from lab.packing.compaction import Compaction, CompactionLimits, Policy, compact
 from lab.packing.holes import fill, unit_of_median
@@ -17,7 +16,7 @@ from lab.packing.model import Problem
 from lab.packing.orders import order_of
 from lab.packing.placing import pack
 from lab.packing.traces import read_openb, read_roadef
-from lab.sim.parallel import Show, Tell
+from lab.sim.parallel import Tell
 
 TAU = 0.004
 """The part of the tasks that may stay pending in figures 4 and 5."""
@@ -72,6 +71,11 @@ class PackingRun:
     seed: int
     traces: Path
 
+    @property
+    def name(self) -> str:
+        """The name that is shown; different runs have different names."""
+        return f"{self.cluster}, {_WORDS[self.contender]}, seed {self.seed}"
+
 
 @dataclass(frozen=True, slots=True)
 class PackingOutcome:
@@ -91,10 +95,52 @@ class PackingPart:
 
     name: str
     about: str
-    runs: Sequence[PackingRun]
+    needed: Sequence[PackingRun]
 
+    def runs(self) -> Sequence[PackingRun]:
+        """Return the runs of all contenders."""
+        return self.needed
 
-Results = Mapping[PackingRun, PackingOutcome]
+    def section(self, results: Mapping[PackingRun, PackingOutcome]) -> Section:
+        """Return the figures of one cluster, machines first; the table has the first seed."""
+        outcomes: dict[str, list[PackingOutcome]] = {}
+        for run in self.needed:
+            outcomes.setdefault(run.contender, []).append(results[run])
+        figures, more, lines = [], [], []
+        for name, of_seeds in outcomes.items():
+            sizes = [one.compacted for one in of_seeds if one.compacted is not None]
+            if sizes:
+                figures.append(
+                    _figure(self, "machines", name, [size.percentile for size in sizes], note=_range(sizes[0]))
+                )
+            factors = {
+                "horizontal": [one.horizontal.factor for one in of_seeds if one.horizontal is not None],
+                "vertical": [one.vertical.factor for one in of_seeds if one.vertical is not None],
+            }
+            more += [_figure(self, way, name, values, "x") for way, values in factors.items() if values]
+            for place, resource in enumerate(("cpu", "memory")):
+                more.append(_figure(self, f"holes_{resource}", name, [one.filled[place] for one in of_seeds], "%"))
+            lines.append((_WORDS[name], *_cells(of_seeds[0])))
+        bounds = [one.compacted.bound for one in outcomes["arrival"] if one.compacted is not None]
+        if bounds:
+            note = "no placement needs fewer, on the permutations of first fit by arrival"
+            figures.append(_figure(self, "machines", "lower_bound", bounds, note=note))
+        first = outcomes["arrival"][0]
+        return Section(
+            title=f"{self.name}: {first.machines} machines, {first.tasks} tasks",
+            about=f"{self.about}. Machines that are enough: 90th percentile of {self.needed[0].scale.trials} trials.",
+            figures=figures,
+            listings=[
+                Listing(("", "machines", "range", "more tasks", "larger tasks", "holes: CPU %", "memory %"), lines)
+            ],
+            notes=(
+                "More tasks, larger tasks: the largest factor that leaves at most 0.4 % pending on all machines; -: "
+                "the workload does not fit on them as it is. Holes: allocated with "
+                "units of a tenth of the median machine.",
+                "More machines than there are: clones of all were added first. More clones: other permutations.",
+            ),
+            more=more,
+        )
 
 
 def parts(scale: PackingScale, seeds: Sequence[int], traces: Path) -> list[PackingPart]:
@@ -108,16 +154,6 @@ def parts(scale: PackingScale, seeds: Sequence[int], traces: Path) -> list[Packi
         PackingPart(name, about, [PackingRun(name, one, scale, seed, traces) for one in CONTENDERS for seed in seeds])
         for name, about in abouts.items()
     ]
-
-
-def runs_of(chosen: Sequence[PackingPart]) -> dict[str, PackingRun]:
-    """Return the runs that these parts need by their names."""
-    return {f"{run.cluster}, {_WORDS[run.contender]}, seed {run.seed}": run for part in chosen for run in part.runs}
-
-
-def run_parts(chosen: Sequence[PackingPart], *, processes: int, show: Show) -> tuple[list[Section], list[Skipped]]:
-    """Return the sections of the parts, and the parts that are skipped because one of their runs failed."""
-    return running.run_parts(chosen, runs_of, perform, section_of, processes=processes, show=show)
 
 
 def perform(run: PackingRun, tell: Tell) -> PackingOutcome:
@@ -139,43 +175,6 @@ def _problem(run: PackingRun) -> Problem:
     if run.cluster == "openb":
         return read_openb(run.traces / "openb_gpu2023", every=run.scale.openb).problem
     return read_roadef(run.traces / "roadef2012_google" / run.scale.google, every=run.scale.machines).problem
-
-
-def section_of(part: PackingPart, results: Results) -> Section:
-    """Return the figures of one cluster, machines first; the table has the first seed."""
-    outcomes: dict[str, list[PackingOutcome]] = {}
-    for run in part.runs:
-        outcomes.setdefault(run.contender, []).append(results[run])
-    figures, more, lines = [], [], []
-    for name, of_seeds in outcomes.items():
-        sizes = [one.compacted for one in of_seeds if one.compacted is not None]
-        if sizes:
-            figures.append(_figure(part, "machines", name, [size.percentile for size in sizes], note=_range(sizes[0])))
-        factors = {
-            "horizontal": [one.horizontal.factor for one in of_seeds if one.horizontal is not None],
-            "vertical": [one.vertical.factor for one in of_seeds if one.vertical is not None],
-        }
-        more += [_figure(part, way, name, values, "x") for way, values in factors.items() if values]
-        for place, resource in enumerate(("cpu", "memory")):
-            more.append(_figure(part, f"holes_{resource}", name, [one.filled[place] for one in of_seeds], "%"))
-        lines.append((_WORDS[name], *_cells(of_seeds[0])))
-    bounds = [one.compacted.bound for one in outcomes["arrival"] if one.compacted is not None]
-    if bounds:
-        note = "no placement needs fewer, on the permutations of first fit by arrival"
-        figures.append(_figure(part, "machines", "lower_bound", bounds, note=note))
-    first = outcomes["arrival"][0]
-    return Section(
-        title=f"{part.name}: {first.machines} machines, {first.tasks} tasks",
-        about=f"{part.about}. Machines that are enough: 90th percentile of {part.runs[0].scale.trials} trials.",
-        figures=figures,
-        listings=[Listing(("", "machines", "range", "more tasks", "larger tasks", "holes: CPU %", "memory %"), lines)],
-        notes=(
-            "More tasks, larger tasks: the largest factor that leaves at most 0.4 % pending on all machines; -: the "
-            "workload does not fit on them as it is. Holes: allocated with units of a tenth of the median machine.",
-            "More machines than there are: clones of all were added first. More clones: other permutations.",
-        ),
-        more=more,
-    )
 
 
 def _figure(

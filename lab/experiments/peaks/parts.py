@@ -5,14 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from extender.policy.peak import PeakTuning
-from lab.experiments import running
 from lab.experiments.peaks.predictors import AUTO, ORACLE, PREDICTORS, WORDS
-from lab.experiments.peaks.replay import HORIZONS, MAIN, PeakOutcome, PeakRun, PeakSetup, perform
+from lab.experiments.peaks.replay import HORIZONS, MAIN, PeakOutcome, PeakRun, PeakSetup
 from lab.experiments.peaks.scales import PeakScale
 from lab.experiments.peaks.trace import STEP_SECONDS
-from lab.experiments.sections import Figure, Listing, Plot, Section, Skipped
+from lab.experiments.sections import Figure, Listing, Plot, Section
 from lab.experiments.seeds import Seeds, seed_words
-from lab.sim.parallel import Show
 
 Results = Mapping[PeakRun, PeakOutcome]
 Read = Callable[[PeakOutcome], float]
@@ -40,6 +38,10 @@ class PeakPart:
         """Return all runs; parts may share some."""
         return [PeakRun(setup, name, seed) for setup, name in self.contenders.values() for seed in self.seeds]
 
+    def section(self, results: Results) -> Section:
+        """Return the section that the results make."""
+        return self.make(self, results)
+
     def over(self, results: Results, label: str, read: Read) -> Seeds:
         """Return a figure of the contender with this label for each seed."""
         setup, name = self.contenders[label]
@@ -62,24 +64,6 @@ def parts(scale: PeakScale, seeds: Sequence[int], traces: Path) -> list[PeakPart
         PeakPart("history", histories, seeds, _histories),
         PeakPart("budget", budgets, seeds, _budgets),
     ]
-
-
-def runs_of(chosen: Sequence[PeakPart]) -> dict[str, PeakRun]:
-    """Return the runs that these parts need by their names, each once."""
-    return {_run_name(run): run for part in chosen for run in part.runs()}
-
-
-def run_parts(chosen: Sequence[PeakPart], *, processes: int, show: Show) -> tuple[list[Section], list[Skipped]]:
-    """Return the sections of the parts, and the parts that are skipped because one of their runs failed."""
-    return running.run_parts(
-        chosen, runs_of, perform, lambda part, results: part.make(part, results), processes=processes, show=show
-    )
-
-
-def _run_name(run: PeakRun) -> str:
-    setup = run.setup
-    history = f"warm-up {setup.tuning.warm_up_seconds:g} s, samples {setup.samples}, budget {setup.budget:g}"
-    return f"{run.predictor}, {history}, seed {run.seed}"
 
 
 def _predictors(part: PeakPart, results: Results) -> Section:

@@ -55,6 +55,13 @@ class PeakRun:
     predictor: str
     seed: int
 
+    @property
+    def name(self) -> str:
+        """The name that is shown; different runs have different names."""
+        setup = self.setup
+        history = f"warm-up {setup.tuning.warm_up_seconds:g} s, samples {setup.samples}, budget {setup.budget:g}"
+        return f"{self.predictor}, {history}, seed {self.seed}"
+
 
 @dataclass(frozen=True, slots=True)
 class PeakOutcome:

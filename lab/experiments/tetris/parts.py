@@ -7,9 +7,9 @@ from pathlib import Path
 from extender.planner import Policy
 from extender.policy.alignment import TASK_RULES
 from lab.experiments.fit.published import TABLE_3, TABLE_6
+from lab.experiments.running import Part
 from lab.experiments.tetris.claims import facebook_claims, suite_claims
 from lab.experiments.tetris.comparison import CAPACITY, DRF, EXACT_DRF, FAIR, OURS, PolicyComparison
-from lab.experiments.tetris.running import ExperimentPart
 from lab.experiments.tetris.runs import Setup, TetrisContender
 from lab.experiments.tetris.scales import TetrisScale
 from lab.experiments.tetris.sweeps import Published, Sweep, Variant
@@ -28,7 +28,7 @@ _TABLE_NOTE = (
 )
 
 
-def parts(scale: TetrisScale, seeds: Sequence[int], traces: Path) -> list[ExperimentPart]:
+def parts(scale: TetrisScale, seeds: Sequence[int], traces: Path) -> list[Part]:
     """Return the parts of the experiment at this scale, over these seeds."""
     few = seeds[: scale.sweep_seeds]
     at = {

@@ -96,14 +96,3 @@ def summary_of(run: Outcome) -> RunSummary:
         events_per_second=run.speed.events_per_second,
         bounds=run.bounds,
     )
-
-
-def run_name(run: runs.Run) -> str:
-    """Return the name of a run that is shown; different runs of an experiment have different names."""
-    tuned = [f"{key}={value}" for key, value in run.tuning]
-    loss = [f"loss={run.settings.loss:g}"] if run.settings.loss else []
-    changed = [run.parameters] if run.parameters else []
-    start = ["all at the start"] if run.at_start else []
-    return ", ".join(
-        (f"{run.policy} on {run.workload}, {run.machines}", *tuned, *changed, *loss, *start, f"seed {run.seed}")
-    )

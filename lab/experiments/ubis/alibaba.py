@@ -20,9 +20,9 @@ from lab.experiments.ubis.groups import (
     over,
     plot,
     preempted,
+    seeded,
     share,
     total_job_seconds,
-    with_seeds,
 )
 from lab.experiments.ubis.pipelines import FIXED, slower_jobs
 from lab.experiments.ubis.runs import UbisOutcome, UbisRun
@@ -93,7 +93,7 @@ def alibaba(scale: UbisScale, seeds: Sequence[int], few: Sequence[int]) -> UbisP
     books = {scrape: [replace(base, t_alloc=value, scrape=scrape) for value in scale.t_allocs] for scrape in SCRAPES}
     varied = {words: _pairs(scale, jobs) for words, jobs in _varied(scale).items()}
 
-    def make(results: Results) -> Section:
+    def section(results: Results) -> Section:
         gains, totals = (
             {
                 scrape: [compared(results, run, base, seeds, less(figure)) for run in runs]
@@ -157,10 +157,7 @@ def alibaba(scale: UbisScale, seeds: Sequence[int], few: Sequence[int]) -> UbisP
 
     main = [base, *(run for runs in books.values() for run in runs)]
     others = dict.fromkeys(run for pairs in varied.values() for pair in pairs for run in pair)
-    chosen = [one for run in main for one in with_seeds(run, seeds)] + [
-        one for run in others for one in with_seeds(run, few)
-    ]
-    return UbisPart("alibaba", chosen, make)
+    return UbisPart("alibaba", seeded(main, seeds) + seeded(others, few), section)
 
 
 def _varied(scale: UbisScale) -> dict[str, AlibabaJobs]:

@@ -15,9 +15,9 @@ from lab.experiments.ubis.groups import (
     makespan,
     over,
     preempted,
+    seeded,
     share,
     total_job_seconds,
-    with_seeds,
 )
 from lab.experiments.ubis.pipelines import slowdown
 from lab.experiments.ubis.runs import UbisOutcome, UbisRun
@@ -29,7 +29,7 @@ def auto(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
     fixed = [replace(base, t_alloc=value) for value in scale.t_allocs]
     ours = replace(base, auto=True)
 
-    def make(results: Results) -> Section:
+    def section(results: Results) -> Section:
         gains = [compared(results, run, base, seeds, less(makespan)) for run in fixed]
         best = fixed[max(range(len(fixed)), key=lambda place: gains[place].mean)]
         more_preempted = Seeds(
@@ -81,7 +81,7 @@ def auto(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
             ],
         )
 
-    return UbisPart("auto", [one for run in (base, ours, *fixed) for one in with_seeds(run, seeds)], make)
+    return UbisPart("auto", seeded((base, ours, *fixed), seeds), section)
 
 
 def _line(results: Results, run: UbisRun, base: UbisRun, seeds: Sequence[int]) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from lab.experiments.ubis.groups import (
     compared,
     less,
     over,
+    seeded,
     share,
-    with_seeds,
 )
 from lab.experiments.ubis.runs import UbisOutcome, UbisRun
 
@@ -42,7 +42,7 @@ def busy(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
         ("TS + WC (0.8)", replace(both, t_alloc=0.8)),
     )
 
-    def make(results: Results) -> Section:
+    def section(results: Results) -> Section:
         lines = [
             (
                 words,
@@ -84,4 +84,4 @@ def busy(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
             ],
         )
 
-    return UbisPart("busy", [one for _, run in rows for one in with_seeds(run, seeds)], make)
+    return UbisPart("busy", seeded((run for _, run in rows), seeds), section)

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.experiments.sections import Figure, Listing, Plot, Section
 from lab.experiments.seeds import Seeds
-from lab.experiments.ubis.groups import Results, UbisPart, UbisScale, cell, compared, over, plot, with_seeds
+from lab.experiments.ubis.groups import Results, UbisPart, UbisScale, cell, compared, over, plot, seeded, with_seeds
 from lab.experiments.ubis.pipelines import FIXED, slowdown, slower_jobs
 from lab.experiments.ubis.runs import UbisOutcome, UbisRun
 
@@ -36,7 +36,7 @@ def constraints(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
     base = UbisRun(jobs, None, 0, never=frozenset({_NEVER}))
     runs_by = [replace(base, t_alloc=value) for value in scale.t_allocs]
 
-    def make(results: Results) -> Section:
+    def section(results: Results) -> Section:
         def by_alloc(figure: str) -> list[Seeds]:
             return [over(results, run, seeds, lambda one: float(getattr(one.counts, figure))) for run in runs_by]
 
@@ -98,7 +98,7 @@ def constraints(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
             ],
         )
 
-    return UbisPart("constraints", [one for run in (base, *runs_by) for one in with_seeds(run, seeds)], make)
+    return UbisPart("constraints", seeded((base, *runs_by), seeds), section)
 
 
 def _shares(words: str, ours: UbisOutcome, off: UbisOutcome) -> Plot:

@@ -1,15 +1,13 @@
 """The parts of the UBIS experiment: the runs that each needs, and figures over the seeds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lab.experiments import running
-from lab.experiments.sections import Plot, Section, Skipped
+from lab.experiments.sections import Plot, Section
 from lab.experiments.seeds import Seeds
 from lab.experiments.ubis.alibaba_jobs import AlibabaJobs
 from lab.experiments.ubis.jobs import Pipelines
-from lab.experiments.ubis.runs import UbisOutcome, UbisRun, perform
-from lab.sim.parallel import Show
+from lab.experiments.ubis.runs import UbisOutcome, UbisRun
 
 Results = Mapping[UbisRun, UbisOutcome]
 
@@ -46,25 +44,22 @@ class UbisPart:
     """A part of the experiment: its name, the runs that it needs, and the function that makes its section."""
 
     name: str
-    runs: Sequence[UbisRun]
-    make: Callable[[Results], Section]
+    needed: Sequence[UbisRun]
+    section: Callable[[Results], Section]
 
-
-def run_parts(parts: Sequence[UbisPart], *, processes: int, show: Show) -> tuple[list[Section], list[Skipped]]:
-    """Return the sections of the parts, and the parts that are skipped because one of their runs failed."""
-    return running.run_parts(
-        parts, runs_of, perform, lambda part, results: part.make(results), processes=processes, show=show
-    )
-
-
-def runs_of(parts: Sequence[UbisPart]) -> dict[str, UbisRun]:
-    """Return the runs that these parts need by their names, each once."""
-    return {run.name: run for part in parts for run in part.runs}
+    def runs(self) -> Sequence[UbisRun]:
+        """Return all runs; parts may share some."""
+        return self.needed
 
 
 def with_seeds(run: UbisRun, seeds: Sequence[int]) -> list[UbisRun]:
     """Return a run with each of these seeds."""
-    return [replace(run, seed=seed) for seed in seeds]
+    return seeded((run,), seeds)
+
+
+def seeded(runs: Iterable[UbisRun], seeds: Sequence[int]) -> list[UbisRun]:
+    """Return each of these runs with each of these seeds."""
+    return [replace(run, seed=seed) for run in runs for seed in seeds]
 
 
 def over(results: Results, run: UbisRun, seeds: Sequence[int], figure: Callable[[UbisOutcome], float]) -> Seeds:

@@ -18,6 +18,7 @@ from lab.experiments.ubis.groups import (
     over,
     plot,
     preempted,
+    seeded,
     share,
     task_seconds,
     total_job_seconds,
@@ -74,7 +75,7 @@ def pipelines(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
     base = UbisRun(scale.pipelines, None, 0)
     runs_by = [replace(base, t_alloc=value) for value in scale.t_allocs]
 
-    def make(results: Results) -> Section:
+    def section(results: Results) -> Section:
         gains, totals, tasks, slowed = (
             [compared(results, run, base, seeds, figure) for run in runs_by]
             for figure in (less(makespan), less(total_job_seconds), less(task_seconds), slowdown)
@@ -194,4 +195,4 @@ def pipelines(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
             ],
         )
 
-    return UbisPart("pipelines", [one for run in (base, *runs_by) for one in with_seeds(run, seeds)], make)
+    return UbisPart("pipelines", seeded((base, *runs_by), seeds), section)

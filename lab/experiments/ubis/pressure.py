@@ -15,8 +15,8 @@ from lab.experiments.ubis.groups import (
     makespan,
     over,
     preempted,
+    seeded,
     share,
-    with_seeds,
 )
 from lab.experiments.ubis.pipelines import FIXED, slowdown
 from lab.experiments.ubis.runs import UbisOutcome, UbisRun
@@ -51,7 +51,7 @@ def pressure(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
     pairs.append((f"{words}, nobody moved", base, replace(by_weight, moves=False)))
     (_, base, by_use), (_, _, by_pressure) = pairs[:2]
 
-    def make(results: Results) -> Section:
+    def section(results: Results) -> Section:
         lines = [
             (
                 words,
@@ -93,7 +93,7 @@ def pressure(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
         )
 
     runs = dict.fromkeys(run for _, base, ours in pairs for run in (base, ours))
-    return UbisPart("pressure", [one for run in runs for one in with_seeds(run, seeds)], make)
+    return UbisPart("pressure", seeded(runs, seeds), section)
 
 
 def _evicted_for(name: str) -> Callable[[UbisOutcome], float]:

@@ -45,7 +45,7 @@ def sleep(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
         for run in with_seeds(one, seeds)
     ]
 
-    def make(results: Results) -> Section:
+    def section(results: Results) -> Section:
         def by_alloc(figure: Callable[[UbisOutcome], float]) -> dict[str, list[Seeds]]:
             return {
                 kind: [over(results, _run(scale, kind, value, T_PREEMPT), seeds, figure) for value in t_allocs]
@@ -111,7 +111,7 @@ def sleep(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
             ],
         )
 
-    return UbisPart("sleep", runs, make)
+    return UbisPart("sleep", runs, section)
 
 
 def _run(scale: UbisScale, kind: str, t_alloc: float | None, t_preempt: float) -> UbisRun:

@@ -15,10 +15,10 @@ from lab.experiments.ubis.groups import (
     over,
     plot,
     preempted,
+    seeded,
     share,
     task_seconds,
     total_job_seconds,
-    with_seeds,
 )
 from lab.experiments.ubis.pipelines import FIXED, slowdown, slower_jobs
 from lab.experiments.ubis.runs import UbisRun
@@ -32,7 +32,7 @@ def fewer_pipelines(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
     all_three = UbisRun(scale.pipelines, None, 0)
     bases = {" + ".join(mix): replace(all_three, jobs=replace(scale.pipelines, mix=mix)) for mix in _FEWER}
 
-    def make(results: Results) -> Section:
+    def section(results: Results) -> Section:
         lines = [
             (
                 words,
@@ -68,7 +68,7 @@ def fewer_pipelines(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
         )
 
     runs = [all_three, *(run for base in bases.values() for run in _with_and_without(base, scale))]
-    return UbisPart("fewer", [one for run in runs for one in with_seeds(run, seeds)], make)
+    return UbisPart("fewer", seeded(runs, seeds), section)
 
 
 def _with_and_without(base: UbisRun, scale: UbisScale) -> list[UbisRun]:
@@ -81,7 +81,7 @@ def scrapes(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
     fixed = [value for value in FIXED if value in scale.t_allocs]
     books = {value: [replace(base, t_alloc=value, scrape=scrape) for scrape in scale.scrapes] for value in fixed}
 
-    def make(results: Results) -> Section:
+    def section(results: Results) -> Section:
         gains = {
             f"T_alloc {value:g}": [compared(results, run, base, seeds, less(makespan)) for run in runs]
             for value, runs in books.items()
@@ -127,7 +127,7 @@ def scrapes(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
         )
 
     runs = [base, *(run for book in books.values() for run in book)]
-    return UbisPart("scrapes", [one for run in runs for one in with_seeds(run, seeds)], make)
+    return UbisPart("scrapes", seeded(runs, seeds), section)
 
 
 def variants(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
@@ -148,7 +148,7 @@ def variants(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
         ("one queue for all", replace(plain, jobs=replace(scale.pipelines, one_queue=True)), None),
     )
 
-    def make(results: Results) -> Section:
+    def section(results: Results) -> Section:
         lines, more = [], []
         for number, (words, run, base) in enumerate(pairs):
             ours, other = replace(run, t_alloc=FIXED[-1]), base or run
@@ -180,4 +180,4 @@ def variants(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
 
     bases = [base or run for _, run, base in pairs]
     runs = dict.fromkeys([*bases, *(replace(run, t_alloc=FIXED[-1]) for _, run, _ in pairs)])
-    return UbisPart("variants", [one for run in runs for one in with_seeds(run, seeds)], make)
+    return UbisPart("variants", seeded(runs, seeds), section)

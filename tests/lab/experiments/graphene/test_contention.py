@@ -18,7 +18,7 @@ def test_each_cell_is_compared_with_the_same_without_overbooking():
         run: JobsRun(np.full(2, 100.0 * run.load + (run.seed - 9) * (run.overbook > 0)), 200.0, (), 100.0)
         for run in part.runs()
     }
-    section = part.make(outcomes)
+    section = part.section(outcomes)
     # At load 1: 101 and 102 s instead of 100; at load 2: 201 and 202 instead of 200.
     means = [figure.ours.mean for figure in section.figures]
     assert means == pytest.approx([1.5] * len(LOSSES) + [0.75] * len(LOSSES))

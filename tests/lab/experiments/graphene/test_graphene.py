@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from lab.experiments.graphene.family import VARIATIONS, draw, share
-from lab.experiments.graphene.parts import QUICK, parts, run_parts
+from lab.experiments.graphene.parts import QUICK, parts
+from lab.experiments.graphene.parts import perform as perform_any
 from lab.experiments.graphene.single import SingleRun, perform
 from lab.experiments.graphene.tpch import TpchRun
 from lab.experiments.graphene.tpch import perform as perform_tpch
+from lab.experiments.running import run_parts
 
 TRACES = Path(__file__).parents[5] / "shared" / "traces"
 
@@ -49,7 +51,9 @@ def test_what_is_measured_lies_between_the_bound_and_the_simple_orders():
 
 
 def test_the_small_form_has_all_rows(tmp_path):
-    sections, skipped = run_parts(parts(QUICK, [10], tmp_path), processes=1, show=lambda _name, _done, _total: None)
+    sections, skipped = run_parts(
+        parts(QUICK, [10], tmp_path), perform_any, processes=1, show=lambda _name, _done, _total: None
+    )
     assert [part.part for part in skipped] == ["tpch"]
     assert "tpch_dags.jsonl; say with --traces where the traces are" in skipped[0].reason
     assert skipped[0].trace == ""

@@ -56,11 +56,11 @@ def test_gains_are_those_of_each_job_and_of_the_makespan():
     for run in outcomes:
         if run.contender in (OURS, LOOSE):
             outcomes[run] = JobsRun(np.array([50.0, 180.0]), 300.0, (0.7, 0.8, 0.9), 200.0)
-    rows = {figure.id: figure.ours.mean for figure in part.make(outcomes).figures}
+    rows = {figure.id: figure.ours.mean for figure in part.section(outcomes).figures}
     # Jobs gain 50 and 10 %: 30 at the median.
     assert rows["graphene.jobs_vs_tez.p50"] == pytest.approx(30)
     assert rows["graphene.makespan_vs_tez"] == pytest.approx(25)
-    makespan = next(figure for figure in part.make(outcomes).figures if figure.id == "graphene.makespan_vs_tez")
+    makespan = next(figure for figure in part.section(outcomes).figures if figure.id == "graphene.makespan_vs_tez")
     assert makespan.attainable.mean == pytest.approx(50)  # none takes less than 200 of Tez' 400 s
     assert rows["graphene.two_queues"] == 0
     assert [rows[f"graphene.jain.{window}s"] for window in (10, 60, 240)] == [0.7, 0.8, 0.9]

@@ -44,7 +44,7 @@ def test_defaults_are_among_the_values_and_each_is_compared_with_its_own():
     outcomes = {
         run: JobsRun(np.array([100.0, 100.0 + _later(run)]), 200.0, (0.8, 0.9, 0.95), 100.0) for run in part.runs()
     }
-    section = part.make(outcomes)
+    section = part.section(outcomes)
     # 105 instead of 100 s in the mean.
     assert section.figures[0].ours.mean == pytest.approx(5.0)
     assert [line[2:] for line in section.listings[0].lines if line[:2] == ("errors, dovetail", "0.5")] == [

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from extender.cli import cli
 from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
-from lab.experiments.ubis.groups import FULL, QUICK, runs_of
+from lab.experiments.running import runs_of
+from lab.experiments.ubis.groups import FULL, QUICK
 from lab.experiments.ubis.jobs import Pipelines, SleepJobs, chain_seconds
 from lab.experiments.ubis.parts import parts
 from lab.experiments.ubis.pipelines import later_jobs, slower_jobs
@@ -80,7 +81,7 @@ def test_by_pressure_fewer_are_preempted_and_none_fewer_where_none_was():
 def test_different_runs_have_different_names():
     for scale in (FULL, QUICK):
         chosen = parts(scale, range(10, 12), TRACES)
-        assert len(runs_of(chosen)) == len({run for part in chosen for run in part.runs})
+        assert len(runs_of(chosen)) == len({run for part in chosen for run in part.runs()})
 
 
 def outcome(seconds, ends):
