@@ -3,15 +3,13 @@
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-
 from extender.arrays import Floats
 from lab.sim import runs
 from lab.sim.engine.clock import SimulationSettings
 from lab.sim.engine.measures import Fullness, Series
 from lab.sim.engine.outcome import Outcome
 from lab.sim.parallel import Tell
-from lab.sim.report.tables import mean_running, mean_use, slow_down
+from lab.sim.report.tables import mean_running, slow_down
 from lab.sim.workloads.bounds import Bounds
 
 _POINTS = 400
@@ -60,18 +58,15 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The summary of a run: `job_seconds` and `unfairness` [J] in the order of the workload; `used` [6]."""
+    """The summary of a run: `job_seconds` [J] in the order of the workload."""
 
     makespan: float
     job_seconds: Floats
-    unfairness: Floats
     slow_down: float
     running: float
-    used: Floats
     locality: float
     fullness: Fullness
     series: Series
-    events_per_second: float
     bounds: Bounds
 
 
@@ -81,18 +76,14 @@ def perform(run: runs.Run, tell: Tell) -> RunSummary:
 
 
 def summary_of(run: Outcome) -> RunSummary:
-    """Return the summary of an outcome, without single tasks and without the shares of jobs over time."""
-    none = np.empty(0, dtype=np.intp)
+    """Return the summary of an outcome, without single tasks."""
     return RunSummary(
         makespan=run.makespan,
         job_seconds=run.job_seconds,
-        unfairness=np.array([job.unfairness for job in run.jobs]),
         slow_down=slow_down(run),
         running=mean_running(run),
-        used=mean_use(run),
         locality=run.locality,
         fullness=run.fullness,
-        series=replace(run.series, job_point=none, job_row=none, job_share=np.empty(0)),
-        events_per_second=run.speed.events_per_second,
+        series=run.series,
         bounds=run.bounds,
     )

@@ -101,7 +101,7 @@ class Series:
 
     `running`, `waiting` [P] tasks. `used`, `allocated`, `demanded` [P, R] are parts of the cluster: what tasks really
     use (never above 1), were promised, and would use at their peaks. `queues` [P, Q] is the dominant share that is
-    allocated to each queue. `job_share` [K] is that of the job `job_row` [K] at point `job_point` [K], for active jobs.
+    allocated to each queue.
     """
 
     at: Floats
@@ -111,9 +111,6 @@ class Series:
     allocated: Floats
     demanded: Floats
     queues: Floats
-    job_point: Rows
-    job_row: Rows
-    job_share: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +145,6 @@ class _Point:
     carried: Floats
     excess: Floats
     queues: Floats
-    job_row: Rows
-    job_share: Floats
     waste: Waste
 
 
@@ -213,9 +208,6 @@ class SeriesRecorder:
             allocated=_stacked([point.allocated for point in points], len(self._total)),
             demanded=_stacked([point.demanded for point in points], len(self._total)),
             queues=_stacked([point.queues for point in points], self.queues),
-            job_point=np.repeat(np.arange(len(points)), [len(point.job_row) for point in points]),
-            job_row=np.concatenate([point.job_row for point in points] or [np.empty(0, dtype=np.intp)]),
-            job_share=np.concatenate([point.job_share for point in points] or [np.empty(0)]),
         )
 
     def fullness(self, first_start: float, last_start: float) -> Fullness:
@@ -271,9 +263,8 @@ class SeriesRecorder:
 
     def _measure(self, moment: RunState, *, with_waste: bool) -> _Point:
         demand, active = moment.demand, moment.active_jobs
-        job_allocated = moment.job_allocated[active]
         queue_allocated = np.zeros((self.queues, len(self._total)))
-        np.add.at(queue_allocated, self.queue[active], job_allocated)
+        np.add.at(queue_allocated, self.queue[active], moment.job_allocated[active])
         return _Point(
             running=moment.running,
             waiting=int(moment.waiting.sum()),
@@ -285,8 +276,6 @@ class SeriesRecorder:
             carried=self._above(carried(demand, self.capacity, loss=self.loss)),
             excess=self._ones @ (np.maximum(demand - self.capacity, 0.0) * self._per_capacity) / len(demand),
             queues=dominant_shares(queue_allocated, self._total),
-            job_row=active,
-            job_share=dominant_shares(job_allocated, self._total),
             waste=self._waste(moment) if with_waste else Waste(),
         )
 

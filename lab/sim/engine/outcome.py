@@ -83,10 +83,9 @@ class Speed:
 class Outcome:
     """A run of a workload by a policy on machines.
 
-    `makespan` is from the first arrival to the last end. `jobs` are in the order of the workload, and so are the rows
-    in `series.job_row`. `locality` is the part of the tasks with a block that read it on their own node (NaN: no task
-    has one). `queue_names` are the columns of `series.queues`. `axis` [R] are the dimensions.
-    `bounds`: what no scheduler does better.
+    `makespan` is from the first arrival to the last end. `jobs` are in the order of the workload. `locality` is the
+    part of the tasks with a block that read it on their own node (NaN: no task has one). `queue_names` are the columns
+    of `series.queues`. `axis` [R] are the dimensions. `bounds`: what no scheduler does better.
     `opportunistic` is None in a run in which use is the promise. `begun_anew`: the work that was lost.
     """
 
@@ -128,7 +127,7 @@ class Outcome:
         return float(self.tasks.seconds.mean())
 
     def to_dict(self, *, timing: bool = True) -> dict[str, Any]:
-        """Return the outcome for JSON, without single tasks and without the shares of jobs over time.
+        """Return the outcome for JSON, without single tasks.
 
         Without `timing` the same seed gives the same bytes.
         """

@@ -10,8 +10,6 @@ whose machines are simulated (experiments/cluster/pod_run.py). The order of the 
 4. `share` sets the rates of all running tasks until the next moment.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from extender.arrays import Counts, Floats, Rows
@@ -340,7 +338,7 @@ class World:
 
     def outcome(self, policy: str, speed: Speed) -> Outcome:
         """Return the outcome once every task has ended. `policy` names the scheduler, `speed` is that of the run."""
-        journal, series = self.journal, self._recorder.series()
+        journal = self.journal
         workload, machines, seed = self._title
         return Outcome(
             workload=workload,
@@ -352,7 +350,7 @@ class World:
             tasks=journal.task_runs(),
             locality=journal.locality,
             fullness=self._recorder.fullness(*journal.starting),
-            series=replace(series, job_row=self.table.job_place[series.job_row]),
+            series=self._recorder.series(),
             queue_names=self.table.queue_names,
             axis=self.table.axis,
             begun_anew=journal.begun_anew,
