@@ -339,7 +339,7 @@ class Control:
         return Leader(
             ApiLease(self._api, lease.namespace, lease.name, lease.seconds, call_seconds),
             f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}",
-            LeaseTimes(lease.seconds, lease.renew_seconds, lease.retry_seconds),
+            LeaseTimes(lease.renew_seconds, lease.retry_seconds),
             time.monotonic,
             moved=partial(self.liveness.beat, _LEASE),
         )

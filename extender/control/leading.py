@@ -29,12 +29,11 @@ class Lease(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Others may take over `seconds` after the last renewal; we act for only `renew` < `seconds` after it.
+    """We act for `renew` seconds after the last renewal, less than the Lease lasts for others.
 
     `retry` is the pause between two attempts.
     """
 
-    seconds: float = 15.0
     renew: float = 10.0
     retry: float = 2.0
 

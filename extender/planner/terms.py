@@ -6,7 +6,7 @@ A new term of the policy is one entry of `SCORE_TERMS` (docs/developing/add-a-po
 service takes what it shows of a term from here, by name.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, overload
 
@@ -49,11 +49,6 @@ class Terms(NamedTuple):
     passed_over: float = 0.0
     order: float = 1.0
     rank: float | None = None
-
-    @property
-    def by_name(self) -> Mapping[str, float]:
-        """What each of the score terms added."""
-        return dict(zip((term.name for term in SCORE_TERMS), self.score_terms, strict=False))
 
 
 TermsRecord = tuple[

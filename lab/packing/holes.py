@@ -19,7 +19,6 @@ class Holes:
     Utilisation is of CPU and of memory, a part of the whole cluster.
     """
 
-    unit: Floats
     units: Counts
     before: Floats
     after: Floats
@@ -65,7 +64,7 @@ def fill(problem: Problem, allocated: Floats, unit: Floats) -> Holes:
     whole = problem.capacity[:, PAIR].sum(axis=0)
     gained = (units[:, np.newaxis] * each).sum(axis=0)
     after = before + np.divide(gained, whole, out=np.zeros(2), where=whole > 0)
-    return Holes(unit, units.astype(np.int64), before, after)
+    return Holes(units.astype(np.int64), before, after)
 
 
 def stranded(problem: Problem, allocated: Floats, unit: Floats) -> tuple[Mask, Mask]:

@@ -1,9 +1,7 @@
 """One look at the use of a cluster, whoever measured it."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Protocol
 
 from extender.cluster.model import Node, Pod
@@ -12,7 +10,7 @@ from extender.cluster.usage import Usage
 MOST_NAMED = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class UsageLook:
     """What one look brought. `node_of` says on which node each opportunistic pod was (by UID).
 
@@ -27,12 +25,6 @@ class UsageLook:
     named: tuple[str, ...] = ()
     failure: str | None = None
     kind: str = ""
-
-    @cached_property
-    def oldest(self) -> float:
-        """The time of the oldest of all samples, in seconds since the epoch; infinite where there is none."""
-        books = (self.usage.nodes, self.usage.pods_on, self.usage.pods)
-        return min((sample.at for samples in books for sample in samples.values()), default=math.inf)
 
 
 class Source(Protocol):

@@ -25,7 +25,6 @@ class Standings:
     `groups_of` [Q, D] are the groups that each queue is in, filled up with -1; `fair` and `minimum` [G] are shares.
     """
 
-    layout: Layout
     queues: Sequence[str]
     rows: Mapping[str, int]
     groups_of: Rows
@@ -82,7 +81,6 @@ def standings_of(usage: QueueUsage, going: Iterable[Pod], tree: QueueTree, layou
         return total
 
     return Standings(
-        layout=layout,
         queues=usage.queues,
         rows=rows,
         groups_of=groups_of,

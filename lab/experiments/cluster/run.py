@@ -39,7 +39,6 @@ Show = Callable[[int, int], None]
 class ClusterSetup:
     """The jobs and machines of every contender, the locality waits in seconds, and how long a run may take."""
 
-    size: drawn.WorkloadSize
     seed: int
     machines: Machines
     workload: Workload
@@ -51,7 +50,7 @@ class ClusterSetup:
         """Return the setup of a seed."""
         machines = drawn.machines(size)
         jobs = drawn.workload(size, machines, seed)
-        return cls(size, seed, machines, jobs, drawn.waits(jobs, machines), size.limit_seconds)
+        return cls(seed, machines, jobs, drawn.waits(jobs, machines), size.limit_seconds)
 
     def world(self) -> World:
         """Return the jobs and machines at the beginning."""
@@ -75,7 +74,6 @@ class ClusterSetup:
 class Observed:
     """A run on a cluster; `outcome` is None if not every task has ended in time."""
 
-    contender: ClusterContender
     history: History
     outcome: Outcome | None
     kubernetes: str
@@ -94,7 +92,7 @@ def run(programs: Mapping[str, Path], setup: ClusterSetup, contender: ClusterCon
         _warm_up(client, contender, spec)
         course = _run(client, setup, contender, spec, show)
         outcome = course.world.outcome(contender.name, Speed(0, 0, 0, 0.0, 0.0)) if course.over else None
-        return Observed(contender, course.history, outcome, control_plane.version())
+        return Observed(course.history, outcome, control_plane.version())
 
 
 def settings_of(setup: ClusterSetup) -> Settings:

@@ -121,7 +121,6 @@ class DelayOutcome:
     maps: Counts
     on_node: Counts
     in_rack: Counts
-    decisions_per_second: float
 
     def local(self, jobs: Mask | None = None) -> float:
         """Return the percentage of the maps (of these jobs) that read on their node."""
@@ -164,7 +163,6 @@ def figures_of(outcome: Outcome, workload: Workload, machines: Machines) -> Dela
         maps=np.bincount(job[reads], minlength=count),
         on_node=np.bincount(job[on_node], minlength=count),
         in_rack=np.bincount(job[in_rack], minlength=count),
-        decisions_per_second=outcome.speed.decisions_per_second,
     )
 
 

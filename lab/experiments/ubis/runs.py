@@ -84,7 +84,7 @@ class UbisOutcome:
     `job_seconds` by the jobs of figure 8, from when they could begin to their last end, which is at `job_ends`;
     `task_seconds` is summed over all tasks. `slowdown` is how much longer tasks that started as regular took than with
     what they use (1: no longer), `stretch` [T] the same of each task, as they are in the workload, `waits` the mean
-    wait of each job's tasks by name. `use` and `allocated` [R] are parts of the cluster in the mean over the makespan;
+    wait of each job's tasks by name. `use` [R] are parts of the cluster in the mean over the makespan;
     `use_at` and `queues_at` are by the time `at`. `decision_seconds` is the mean time of a regular plan. `chain` is how
     long the makespan is at least: until the longest chain of stages of a job is over. `evicted_for` counts evictions by
     the resource that was short, and those that were moved.
@@ -98,7 +98,6 @@ class UbisOutcome:
     stretch: Floats
     waits: dict[str, float]
     use: Floats
-    allocated: Floats
     at: Floats
     use_at: Floats
     queues_at: Floats
@@ -175,7 +174,6 @@ def figures_of(outcome: Outcome, workload: Workload) -> UbisOutcome:
         stretch=stretch,
         waits={one.name: float(waits[job == row].mean()) for row, one in enumerate(workload.jobs)},
         use=series.used.mean(axis=0),
-        allocated=series.allocated.mean(axis=0),
         at=series.at,
         use_at=series.used,
         queues_at=series.queues,

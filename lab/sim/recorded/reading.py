@@ -40,7 +40,7 @@ done are named.
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A recording as the simulator takes it. `notes` say what is not in it, `ended` [T] when each task ended.
+    """A recording as the simulator takes it. `notes` say what is not in it.
 
     `workload` is for the policy `recorded`: a task takes what it took, and may go wherever it ran, whatever labels and
     taints that node has for most of the time. `simulated` is the workload for simulated
@@ -51,7 +51,6 @@ class Replay:
     simulated: Workload
     machines: Machines
     placements: Placements
-    ended: Floats
     notes: Sequence[str]
 
 
@@ -168,7 +167,6 @@ def _replay(read: _Read, file: str) -> Replay:
         replace(workload, jobs=[delayed(job, delay) for job in jobs]),
         machines,
         Placements.of(jobs, bound[order], node[order]),
-        ended[order],
         [*notes, f"Simulated starts take {delay:.3f} s, as was usual."],
     )
 

@@ -102,7 +102,7 @@ def test_who_runs_for_a_lease_moves_at_each_turn_also_where_the_server_is_gone(l
                 leader.stop()
             raise ClusterError("gone")
 
-    leader = Leader(Gone(), "a", LeaseTimes(15, 10, 0.001), clock, moved=partial(liveness.beat, "lease"))
+    leader = Leader(Gone(), "a", LeaseTimes(10, 0.001), clock, moved=partial(liveness.beat, "lease"))
     leader.run()
     assert clock.now == 2_100
     assert liveness.problem() is None

@@ -6,7 +6,7 @@ from extender.cluster.lease import Record
 from extender.control.leading import Leader, LeaseTimes
 from extender.errors import ClusterError
 
-TERMS = LeaseTimes(seconds=15.0, renew=10.0, retry=2.0)
+TERMS = LeaseTimes(renew=10.0, retry=2.0)
 
 
 class Server:
@@ -164,7 +164,7 @@ def test_whatever_a_renewal_raises_the_loop_goes_on(time):
             a.stop()
             return super().read()
 
-    a = Leader(Odd(), "a", LeaseTimes(15.0, 10.0, 0.001), time)
+    a = Leader(Odd(), "a", LeaseTimes(10.0, 0.001), time)
     a.run()
     assert len(led) == 2
     assert a.leads()

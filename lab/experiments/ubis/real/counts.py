@@ -24,7 +24,6 @@ class Changes:
     name: str
     opportunistic: bool
     released: float
-    bound: float
     promoted: float
 
 
@@ -39,7 +38,6 @@ def changes(course: FinishedRun) -> list[Changes]:
                     states[0].name,
                     released is not None and released.opportunistic,
                     released.at if released else np.nan,
-                    next((state.at for state in states if state.node), np.nan),
                     _promoted(states),
                 )
             )

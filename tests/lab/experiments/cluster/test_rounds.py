@@ -48,8 +48,8 @@ def a_round(setup, dovetail, stock, simulated, *, lost=0):
     """Return a round whose clusters came to these outcomes."""
     tasks = setup.workload.tasks
     observed = {
-        STOCK: Observed(STOCK, ended(tasks), stock, "v1"),
-        DOVETAIL: Observed(DOVETAIL, ended(tasks, lost=lost), dovetail, "v1"),
+        STOCK: Observed(ended(tasks), stock, "v1"),
+        DOVETAIL: Observed(ended(tasks, lost=lost), dovetail, "v1"),
     }
     return Round(setup, observed, {SIM: [simulated]})
 
@@ -87,7 +87,7 @@ def test_a_run_that_has_not_ended_has_counts_and_no_times(setup, both):
 
 def test_plain_stock_has_rows_only_where_it_ran(setup, both):
     without = a_round(setup, both[0], both[1], both[0])
-    plain = Observed(PLAIN, ended(setup.workload.tasks), both[1], "v1")
+    plain = Observed(ended(setup.workload.tasks), both[1], "v1")
     with_it = Round(setup, {**without.observed, PLAIN: plain}, without.simulated)
     assert "cluster.makespan_vs_plain_stock" not in rows(told.section([without]))
     assert "cluster.makespan_vs_plain_stock" in rows(told.section([with_it]))

@@ -52,7 +52,7 @@ def test_different_runs_of_the_experiment_have_different_names():
 
 
 def test_locality_of_some_jobs_counts_theirs_only():
-    outcome = DelayOutcome(1.0, np.ones(2), *(np.array(it) for it in ([2, 8], [2, 8], [1, 8], [2, 8])), 0.0)
+    outcome = DelayOutcome(1.0, np.ones(2), *(np.array(it) for it in ([2, 8], [2, 8], [1, 8], [2, 8])))
     assert outcome.local() == 90.0
     assert outcome.local(np.array([True, False])) == 50.0
     assert outcome.rack_local(np.array([True, False])) == 100.0

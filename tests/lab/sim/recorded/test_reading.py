@@ -79,7 +79,6 @@ def test_pods_that_slowed_each_other_down_are_not_slowed_down_twice(tmp_path):
     replay = replay_of(recording(tmp_path, *pods))
     assert [job.stages[0].durations.tolist() for job in replay.workload.jobs] == [[10.0], [15.0]]
     was = outcome(tmp_path / "recording", "recorded")
-    np.testing.assert_allclose(was.tasks.ended, replay.ended)
     assert was.tasks.ended.tolist() == [30.0, 35.0]
 
 
