@@ -32,14 +32,14 @@ class OpportunisticTerms:
         return 0.0 if self.refuses is not None else self.threshold
 
 
-def threshold_of(annotation: str | None, highest: float, name: str = THRESHOLD_ANNOTATION) -> float | None:
+def threshold_of(annotation: str | None, highest: float) -> float | None:
     """Return the T_alloc that a node's annotation states, at most `highest`; None without annotation.
 
     Raises BadAnnotation.
     """
     if annotation is None:
         return None
-    require_at_most(LONGEST_NUMBER, annotation, name)
+    require_at_most(LONGEST_NUMBER, annotation, THRESHOLD_ANNOTATION)
     text = annotation.strip()
     if text == OFF:
         return 0.0
@@ -49,7 +49,7 @@ def threshold_of(annotation: str | None, highest: float, name: str = THRESHOLD_A
         threshold = math.nan
     if not 0 <= threshold <= highest:
         accepted = f"a number from 0 to {highest:g} (evictAtMemory), or {OFF}"
-        raise BadAnnotation(f"annotation {name}: {annotation!r}; accepted: {accepted}")
+        raise BadAnnotation(f"annotation {THRESHOLD_ANNOTATION}: {annotation!r}; accepted: {accepted}")
     return threshold
 
 

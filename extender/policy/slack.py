@@ -7,6 +7,9 @@ import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
 
+RAMP_UP_SECONDS = 30.0
+"""A pod counts by what it is expected to use until a whole window lies after its start, and at least so long."""
+
 LEAST_LOAD = 0.02
 """The part of a node's allocatable below which a load is not told from the difference of two measurements."""
 
@@ -30,12 +33,13 @@ def load_besides_pods(node: Floats, pods: Floats, system: Floats, allocatable: F
     return np.asarray(np.where(load > LEAST_LOAD * allocatable, load, 0.0))
 
 
-def measured_whole(started: Floats, since: Floats | float, at: Floats | float, seconds: float) -> Mask:
+def measured_whole(started: Floats, since: Floats | float, at: Floats | float) -> Mask:
     """Return which pods [P] a measurement from `since` to `at` ([P], or of all) holds whole (Tetris, 4.1).
 
-    They started before its window, and `seconds` before its end at least. What is not known (NaN) is held by none.
+    They started before its window, and `RAMP_UP_SECONDS` before its end at least. What is not known (NaN) is held by
+    none.
     """
-    return np.asarray((started + seconds <= at) & (started <= since))
+    return np.asarray((started + RAMP_UP_SECONDS <= at) & (started <= since))
 
 
 def at_least_measured(expected: Floats, measured: Floats) -> Floats:

@@ -78,7 +78,7 @@ def _draw_used(axes: Sequence[Axes], runs: Sequence[DrawnRun]) -> None:
         axis.yaxis.set_major_formatter(PercentFormatter(1))
         axis.axhline(1, color="#999999", linewidth=0.8, label="capacity")
         axis.set_ylim(top=max(1.05, 1.05 * allocated.max()))
-    name_lines(axes[0], columns=4)
+    name_lines(axes[0])
 
 
 def _draw_over(axes: Axes, runs: Sequence[DrawnRun], groups: Sequence[str]) -> None:
@@ -99,7 +99,7 @@ def _draw_groups(axes: Sequence[Axes], runs: Sequence[DrawnRun]) -> None:
 def _draw_queues(axes: Sequence[Axes], runs: Sequence[DrawnRun]) -> None:
     for axis, run in zip(axes, runs, strict=True):
         draw_shares(axis, run.shares, f"{run.name}: share of each queue")
-    name_lines(axes[0], columns=4)
+    name_lines(axes[0])
 
 
 def draw_shares(axes: Axes, shares: QueueShares, title: str) -> None:
@@ -117,10 +117,10 @@ def draw_shares(axes: Axes, shares: QueueShares, title: str) -> None:
     axes.set_ylim(top=1.0)
 
 
-def name_lines(axes: Axes, columns: int) -> None:
+def name_lines(axes: Axes) -> None:
     """Name the lines of these axes, and so those of all others that have the same, above the figure."""
     handles, labels = axes.get_legend_handles_labels()
-    axes.figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=8)
+    axes.figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8)
 
 
 def _draw_completion(axes: Sequence[Axes], runs: Sequence[DrawnRun]) -> None:

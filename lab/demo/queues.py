@@ -110,6 +110,6 @@ def picture(shares: QueueShares, path: Path) -> None:
         figure = Figure(figsize=(8, 3.6), layout="constrained")
         axes = figure.subplots()
         draw_shares(axes, shares, "Shares of three queues")
-        name_lines(axes, columns=4)
+        name_lines(axes)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.resources import DIMENSIONS, MEMORY
-from extender.control.idle_room.room import RAMP_UP_SECONDS
+from extender.policy.slack import RAMP_UP_SECONDS
 
 GAUGES: Mask = np.array([name == MEMORY for name in DIMENSIONS])
 """What is measured as it is at the moment, not as a mean over the window [R]."""

@@ -16,8 +16,8 @@ from extender.cluster.resources import row_of
 from extender.cluster.usage import Usage, samples_of
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.idle_room.class_use import LEAST_PODS, ClassUse, while_running
-from extender.control.idle_room.room import RAMP_UP_SECONDS
 from extender.control.idle_room.starting import LATE_SECONDS, began_after
+from extender.policy.slack import RAMP_UP_SECONDS
 
 UNSEEN = 0.25
 """A window holds four scrapes or more: a pod's first part of it, so much at most, may be in no scrape."""

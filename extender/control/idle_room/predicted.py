@@ -20,8 +20,9 @@ from extender.cluster.usage_history import UsageHistory, Who, who_of
 from extender.control.backlog.task_classes import name_of
 from extender.control.idle_room.eviction_budget import EvictionBudget
 from extender.control.idle_room.measured_use import MeasuredUse
-from extender.control.idle_room.room import RAMP_UP_SECONDS, Thresholds
+from extender.control.idle_room.room import Thresholds
 from extender.policy.peak import History, PeakTuning, SigmaRule, auto_room, class_peaks, is_warm, peak
+from extender.policy.slack import RAMP_UP_SECONDS
 
 _WIDTH = len(DIMENSIONS)
 

@@ -25,9 +25,6 @@ from extender.control.idle_room.measured_use import MeasuredUse
 from extender.policy import slack
 from extender.policy.peak import auto_room
 
-RAMP_UP_SECONDS = 30.0
-"""A pod counts by what it is expected to use until a whole window lies after its start, and at least so long."""
-
 SLOTS_KEPT = 0.2
 """The part of a node's pod slots that opportunistic pods leave to regular ones."""
 
@@ -143,7 +140,7 @@ def _young(snapshot: Snapshot, measured: MeasuredUse, usage: Usage, expected: Ex
     if not len(pods.node):
         return np.zeros(layout.capacity.shape), np.array(snapshot.given)
     node = pods.node
-    is_young = ~slack.measured_whole(pods.started, measured.since[node], measured.at[node], RAMP_UP_SECONDS)
+    is_young = ~slack.measured_whole(pods.started, measured.since[node], measured.at[node])
     # 1. Whoever was measured whole is in the measurement. The young are as well, in part: they count apart.
     rows = np.flatnonzero(is_young)
     young, demand = [pods.pods[row] for row in rows.tolist()], pods.demand[rows]

@@ -11,8 +11,8 @@ from extender.cluster.model import Pod
 from extender.cluster.usage import Usage
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.idle_room.measured_use import MeasuredUse
-from extender.control.idle_room.room import RAMP_UP_SECONDS, Expected, Young, measured_of
-from extender.policy.slack import measured_whole
+from extender.control.idle_room.room import Expected, Young, measured_of
+from extender.policy.slack import RAMP_UP_SECONDS, measured_whole
 
 LATE_SECONDS = 120.0
 """Pods of a class start in the order in which they got their nodes, give or take so much."""
@@ -49,7 +49,7 @@ def starting(
     if not found.pods:
         return Young(nothing, nothing)
     rows, began = np.array(found.node, dtype=np.intp), np.array(found.began)
-    young = np.flatnonzero(~measured_whole(began, measured.since[rows], measured.at[rows], RAMP_UP_SECONDS))
+    young = np.flatnonzero(~measured_whole(began, measured.since[rows], measured.at[rows]))
     pods, demand = [found.pods[place] for place in young.tolist()], np.array(found.demand)[young]
     return Young.of(
         layout, rows[young], measured_of(pods, usage, layout), demand if expected is None else expected(pods, demand)

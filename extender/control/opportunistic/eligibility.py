@@ -108,13 +108,13 @@ def why_not(pod: Document, around: Surroundings) -> Ineligible | None:
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def evictions_left(job: Document, pod: Document, *, exposed: int, kept: int = 1) -> int | None:
+def evictions_left(job: Document, pod: Document, *, exposed: int) -> int | None:
     """Return how many more pods of a Job may be exposed to eviction; None: any number, as they do not count as failed.
 
     0 where the Job's `podFailurePolicy` has it fail, or an index of it, by a single eviction.
 
-    `exposed` are those that are opportunistic now. `kept` is how much of each limit stays for pods that fail by
-    themselves. Where the Job has a limit per index, that of the `pod`'s index counts as well.
+    `exposed` are those that are opportunistic now. One of each limit stays for pods that fail by themselves. Where the
+    Job has a limit per index, that of the `pod`'s index counts as well.
     """
     spec = part(job, "spec")
     worst = _worst_of_eviction(spec)
@@ -124,7 +124,7 @@ def evictions_left(job: Document, pod: Document, *, exposed: int, kept: int = 1)
     if "backoffLimitPerIndex" in spec:
         failures = part(part(pod, "metadata"), "annotations").get(_FAILURES_OF_INDEX, "0")
         left = min(left, int(spec["backoffLimitPerIndex"]) - int(failures))  # one pod at a time has an index
-    return max(left - kept, 0)
+    return max(left - 1, 0)
 
 
 def controller_of(document: Document) -> tuple[str, str]:

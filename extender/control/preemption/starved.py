@@ -12,7 +12,6 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.resources import CPU
 from extender.control.idle_room.measured_use import MeasuredUse
-from extender.control.idle_room.room import RAMP_UP_SECONDS
 from extender.policy import slack
 
 FULL = 0.95
@@ -45,7 +44,7 @@ def on_full_nodes(measured: MeasuredUse, node: Rows, started: Floats) -> Rows:
     """Return which opportunistic pods (on these nodes [P], since then [P]) the sample of a full node holds whole."""
     cpu = measured.axis.index(CPU)
     full = measured.used[:, cpu] >= FULL * measured.allocatable[:, cpu]
-    whole = slack.measured_whole(started, measured.since[node], measured.at[node], RAMP_UP_SECONDS)
+    whole = slack.measured_whole(started, measured.since[node], measured.at[node])
     return np.flatnonzero(full[node] & whole)
 
 

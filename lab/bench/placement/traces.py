@@ -24,6 +24,7 @@ GPU = "alibabacloud.com/gpu-milli"
 _MIB = 2.0**20
 _MODEL = "gpu-model"
 _MACHINE_CORES = 64
+_LONGEST_WAVE = 100
 _MACHINE_MEMORY = 2.0**40
 """Alibaba 2017 gives memory as a fraction of its (equal) machines; any size will do."""
 
@@ -90,16 +91,16 @@ def read_openb(directory: Path, *, variant: str = "default", every: int = 1) -> 
     )
 
 
-def read_alibaba2017(directory: Path, *, machines: int, longest_wave: int = 100) -> TraceCluster:
+def read_alibaba2017(directory: Path, *, machines: int) -> TraceCluster:
     """Return equal machines and the batch tasks.
 
-    The instances of a task are started together, in waves of at most `longest_wave` (one task has 36,326); the chance
+    The instances of a task are started together, in waves of at most `_LONGEST_WAVE` (one task has 36,326); the chance
     to draw a task grows with its number of waves, so that the mix is the trace's. Raises TraceError.
     """
     columns = {"job_id": text, "task_id": text, "cpu_cores": number, "mem_norm": number, "instances": whole}
     tasks = []
     for job, task, cores, memory, instances in read(directory / ALIBABA_JOBS, columns):
-        wave = min(instances, longest_wave)
+        wave = min(instances, _LONGEST_WAVE)
         pod = _pod(f"{job}-{task}", {CPU: round(cores * 1000), MEMORY: round(memory * _MACHINE_MEMORY)})
         tasks.append(PodShape(pod, wave=wave, weight=instances / wave if wave else 0.0))
     capacity = {CPU: _MACHINE_CORES * 1000.0, MEMORY: _MACHINE_MEMORY}

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from extender.arrays import Floats, Mask
 from extender.policy.locality import rate_of_room, wait_for
 from lab.experiments.delay.groups import (
     DelayPart,
@@ -52,7 +51,7 @@ def bins(scale: DelayScale, seeds: Sequence[int], name: str, title: str, slower:
                     f"{number}: {maps} maps x {jobs}",
                     *(f"{group.over(results, contender.name, _local_of(maps)).mean:.0f}" for contender in contenders),
                     *(f"{group.over(results, contender.name, _seconds_of(maps)).mean:.0f}" for contender in contenders),
-                    f"{_faster(group, results, 'naive', 'delay', maps).mean:.0f}",
+                    f"{_faster(group, results, maps).mean:.0f}",
                 )
             )
         heads = (
@@ -152,7 +151,7 @@ def _bin_figures(group: RunGroup, results: Results, name: str, bins: Sequence[tu
         figures.append(
             Figure(
                 "facebook.io.faster.bin5",
-                _faster(group, results, "naive", "delay", bins[4][0]),
+                _faster(group, results, bins[4][0]),
                 44,
                 "jobs of 100 maps, as figure 7",
             )
@@ -160,17 +159,13 @@ def _bin_figures(group: RunGroup, results: Results, name: str, bins: Sequence[tu
     return figures
 
 
-def _faster(group: RunGroup, results: Results, slow: str, fast: str, maps: int) -> Seeds:
-    """Return by how many percent jobs with this number of maps are faster in the mean, for each seed."""
-    pairs = zip(group.outcomes(results, slow), group.outcomes(results, fast), strict=True)
-    return Seeds(
-        tuple(_percent_faster(slower.seconds, faster.seconds, slower.maps_all == maps) for slower, faster in pairs)
-    )
-
-
-def _percent_faster(slow: Floats, fast: Floats, jobs: Mask) -> float:
-    """Return by how many percent these jobs are faster in the mean, by their seconds [J] in two runs."""
-    return float(100 * (slow[jobs] / fast[jobs] - 1).mean())
+def _faster(group: RunGroup, results: Results, maps: int) -> Seeds:
+    """Return by how many percent jobs with this number of maps are faster in the mean with delay scheduling."""
+    percents = []
+    for slow, fast in zip(group.outcomes(results, "naive"), group.outcomes(results, "delay"), strict=True):
+        jobs = slow.maps_all == maps
+        percents.append(float(100 * (slow.seconds[jobs] / fast.seconds[jobs] - 1).mean()))
+    return Seeds(tuple(percents))
 
 
 # Yahoo's traces

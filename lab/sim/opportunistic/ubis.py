@@ -21,7 +21,7 @@ from extender.cluster.resources import CPU, CPU_INDEX, NETWORK_IN_INDEX
 from extender.cluster.stays_off import StaysOff
 from extender.control.idle_room.class_use import ClassUse, while_running
 from extender.control.idle_room.measured_use import MeasuredUse
-from extender.control.idle_room.room import RAMP_UP_SECONDS, Thresholds
+from extender.control.idle_room.room import Thresholds
 from extender.control.preemption.overload import Limits, Overload
 from extender.control.preemption.starved import STARVED_TIMES, Squeezed, Starved, on_full_nodes
 from extender.errors import DovetailError
@@ -74,9 +74,9 @@ class Ubis:
     `evicted_for` counts evictions by the resource that was short on the node, and as `STARVED` those that were moved.
     """
 
-    def __init__(self, settings: UbisSettings | None = None, policy: Policy | None = None) -> None:
+    def __init__(self, settings: UbisSettings | None = None) -> None:
         self._settings = settings or UbisSettings()
-        self._planner = second_planner(policy or Policy())
+        self._planner = second_planner(Policy())
         self._overload, self._stays_off = Overload(self._settings.limits), StaysOff()
         self._starved = Starved(STARVED_TIMES * self._settings.limits.samples[CPU])
         self.evicted_for: Counter[str] = Counter()
@@ -146,7 +146,7 @@ class Ubis:
         used = self._usage.tasks
         peaks = None if self._peaks is None else self._peaks.peaks(used.running, self._world.now)
         since = seen.since if peaks is None else min(seen.since, peaks.cutoff)
-        whole = slack.measured_whole(used.running.began, since, seen.at, RAMP_UP_SECONDS)
+        whole = slack.measured_whole(used.running.began, since, seen.at)
         young = used.running.of(~whole)
         held, _ = seen.of(young.task)
         expected = young.demand.T

@@ -27,11 +27,11 @@ def estimated_demand(
     return np.where(shown >= least, measured, unmeasured)
 
 
-def ramp_up_allowance(promised: Floats, used: Floats, age_seconds: Floats, *, ramp: float = RAMP_SECONDS) -> Floats:
+def ramp_up_allowance(promised: Floats, used: Floats, age_seconds: Floats) -> Floats:
     """Return what young tasks are allowed beyond what they use [R, P] (Tetris, 4.1).
 
     At its start a task is allowed all that it was `promised` [R, P] and does not use yet, `used` [R, P]; that falls in
-    proportion to its age [P] and is 0 from `ramp` seconds on, or where it uses more than it was promised.
+    proportion to its age [P] and is 0 from `RAMP_SECONDS` on, or where it uses more than it was promised.
     """
-    young = np.clip(1.0 - age_seconds / ramp, 0.0, 1.0)
+    young = np.clip(1.0 - age_seconds / RAMP_SECONDS, 0.0, 1.0)
     return np.asarray(np.maximum(promised - used, 0.0) * young)
