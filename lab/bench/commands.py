@@ -11,12 +11,10 @@ from extender.errors import TraceError
 from lab.bench.showing import progress, show
 from lab.controlplane.commands import kubernetes_option, paths, provide
 from lab.errors import ControlPlaneError, MissingExtra
-from lab.group_options import refuse_before
+from lab.options import TRACES, json_option, refuse_before, traces_option
 
 if TYPE_CHECKING:
     from lab.report.rows import Report
-
-_DEFAULT_TRACES = Path("../shared/traces")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ def _form(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what every benchmark can be told."""
     for option in (
         click.option("--quick", is_flag=True, help="A small form, in seconds: to see that it works, not to quote."),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
+        json_option,
     ):
         command = option(command)
     return command
@@ -43,11 +41,7 @@ def _form(command: Callable[..., Any]) -> Callable[..., Any]:
 def _replays(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what replays of traces can be told."""
     for option in (
-        click.option(
-            "--traces",
-            type=click.Path(file_okay=False, path_type=Path),
-            help=f"Folder of the workload traces. Default: {_DEFAULT_TRACES}, where it exists.",
-        ),
+        traces_option,
         click.option(
             "--first-seed",
             default=3,
@@ -78,10 +72,10 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
     reports = [_extender(options), _simulator(options), _loops(options), _order(options), _packing(options)]
     if programs := _programs_if_any():
         reports.append(_cluster(options, programs))
-    if options.traces or _DEFAULT_TRACES.is_dir():
+    if options.traces or TRACES.is_dir():
         reports.append(_placement(options))
     else:
-        click.echo(f"placement: skipped: no workload traces at {_DEFAULT_TRACES}; say where with --traces", err=True)
+        click.echo(f"placement: skipped: no workload traces at {TRACES}; say where with --traces", err=True)
     show(reports, as_json=options.as_json)
 
 
@@ -178,7 +172,7 @@ def cluster(kubernetes: str, names: tuple[str, ...], **given: Any) -> None:  # n
 
 
 @bench.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@json_option
 @kubernetes_option
 @click.option("--minutes", default=6.0, show_default=True, type=click.FloatRange(0.5, 240), help="For how long.")
 @click.option(
@@ -377,7 +371,7 @@ def _traces(given: Path | None) -> Path:
     """Return the folder of the traces. Raises TraceError where there is none."""
     from lab.bench.placement import traces
 
-    folder = given or _DEFAULT_TRACES
+    folder = given or TRACES
     if not folder.is_dir():
         needed = ", ".join(map(str, (traces.OPENB_NODES, traces.OPENB_PODS, traces.ALIBABA_JOBS)))
         raise TraceError(f"no workload traces at {folder}; say with --traces which folder holds {needed}")

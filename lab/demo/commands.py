@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lab.controlplane import pins
+from lab.controlplane.commands import kubernetes_option
 from lab.errors import MissingExtra
 from lab.report.files import ReportFile
 
@@ -36,13 +36,7 @@ def _picture(_context: click.Context, _option: click.Parameter, path: Path | Non
 @click.option(
     "--seeds", default=1, show_default=True, type=click.IntRange(1, 100), help="How many seeds, from --seed on."
 )
-@click.option(
-    "--kubernetes",
-    type=click.Choice(pins.KUBERNETES_MINORS),
-    default=pins.DEFAULT_KUBERNETES,
-    show_default=True,
-    help="The pinned minor version.",
-)
+@kubernetes_option
 @click.option("--queues", is_flag=True, help="Instead: three queues that come one after the other, and how they share.")
 @click.option("--quick", is_flag=True, help="Few short pods: shows that it works, not what it gains.")
 @click.option("--output", type=_FILE, default=Path("out/demo.html"), show_default=True, help="Where the report goes.")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from extender.errors import DovetailError
-from lab.controlplane import pins
+from lab.controlplane.commands import kubernetes_option
 from lab.errors import MissingExtra
+from lab.options import TRACES, json_option, traces_option
 from lab.report.files import ReportFile
-from lab.sim.commands import TRACES
 
 if TYPE_CHECKING:
     from lab.experiments.running import Part, Perform
@@ -53,14 +53,10 @@ def _of_parts(*, seeds: str, tuned: str = "", quick: str = "A small form, under 
         click.option(
             "--first-seed", default=10, show_default=True, type=click.IntRange(0), help=f"The first seed{tuned}."
         ),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
+        json_option,
         click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file."),
         click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated."),
-        click.option(
-            "--traces",
-            type=click.Path(file_okay=False, path_type=Path),
-            help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
-        ),
+        traces_option,
         click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]"),
     )
 
@@ -100,13 +96,9 @@ def tetris(**given: Any) -> None:  # noqa: ANN401 - click's own
 @click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), help="How many seeds, from 0 on.")
 @click.option("--trials", default=40, show_default=True, type=click.IntRange(1), help="How many sets of values.")
 @click.option("--search-seed", default=1, show_default=True, type=click.IntRange(0), help="What the search draws by.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@json_option
 @click.option("--out", type=_FILE, help="Also write the result, and how it came about, to this file.")
-@click.option(
-    "--traces",
-    type=click.Path(file_okay=False, path_type=Path),
-    help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
-)
+@traces_option
 def fit(
     *, workload: str, seeds: int, trials: int, search_seed: int, as_json: bool, out: Path | None, traces: Path | None
 ) -> None:
@@ -195,15 +187,9 @@ def _real(*, quick: bool, seed: int) -> "Section":
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What the workload is drawn by.")
 @click.option("--rounds", default=1, show_default=True, type=click.IntRange(1), help="How many seeds, from that on.")
 @click.option("--plain-stock", is_flag=True, help="Also a default scheduler that is not told where blocks are.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@json_option
 @click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file.")
-@click.option(
-    "--kubernetes",
-    type=click.Choice(pins.KUBERNETES_MINORS),
-    default=pins.DEFAULT_KUBERNETES,
-    show_default=True,
-    help="The pinned minor version.",
-)
+@kubernetes_option
 def cluster(
     *, quick: bool, seed: int, rounds: int, plain_stock: bool, as_json: bool, report: Path | None, kubernetes: str
 ) -> None:

@@ -15,7 +15,7 @@ import yaml
 from extender.errors import ClusterError
 from lab.controlplane.commands import kubernetes_option, paths, provide
 from lab.errors import MissingExtra
-from lab.group_options import refuse_before
+from lab.options import refuse_before
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient

@@ -11,15 +11,13 @@ from click.core import ParameterSource
 from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError
 from lab.errors import MissingExtra
+from lab.options import TRACES, traces_option
 from lab.report.files import ReportFile
 
 if TYPE_CHECKING:
     from lab.sim.engine.outcome import Outcome
     from lab.sim.runs import Run
     from lab.sim.workloads.workload import Machines, Workload
-
-TRACES = Path("../shared/traces")
-"""The default folder of the workload traces."""
 
 _FILE = ReportFile()
 _PLAIN_WIDTH = 120
@@ -146,11 +144,7 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of a table.")
 @click.option("--report", type=_FILE, help="Also write a report with plots: one HTML file.")
-@click.option(
-    "--traces",
-    type=click.Path(file_okay=False, path_type=Path),
-    help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
-)
+@traces_option
 @click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]")
 def simulate(
     *,

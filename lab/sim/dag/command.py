@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from lab.errors import MissingExtra
+from lab.options import TRACES, traces_option
 from lab.report.files import ReportFile
 
-_TRACES = Path("../shared/traces")
 _PLAIN_WIDTH = 100
 
 
@@ -25,11 +25,7 @@ _PLAIN_WIDTH = 100
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with a rank for each task.")
 @click.option("--report", type=ReportFile(), help="Also write a page with time charts: one HTML file.")
-@click.option(
-    "--traces",
-    type=click.Path(file_okay=False, path_type=Path),
-    help=f"Folder of the workload traces. Default: {_TRACES}, where it exists.",
-)
+@traces_option
 def graph(
     *,
     workload: str,
@@ -55,7 +51,7 @@ def graph(
     from lab.sim.runs import Run, inputs_of
     from lab.sim.workloads.parameters import Parameters
 
-    folder = traces or _TRACES
+    folder = traces or TRACES
     if tpch.is_query(workload):
         if machines is not None:
             raise click.BadParameter("a query runs on executors; accepted: --share", param_hint="--machines")

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from extender.cli import cli
-from lab.sim.commands import TRACES
+from lab.options import TRACES
 
 SUITE = (
     "suite.makespan_vs_capacity",

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from lab.experiments.commands import experiment
-from lab.sim.commands import TRACES
+from lab.options import TRACES
 
 CONTENDERS = ("arrival", "cpu", "memory", "sum", "bestfit", "default", "fgd", "dovetail", "lower_bound")
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from extender.cli import cli
 from lab.experiments.peaks.predictors import PREDICTORS
 from lab.experiments.peaks.trace import JOBS
-from lab.sim.commands import TRACES
+from lab.options import TRACES
 from tests.lab.experiments.peaks.surf import write
 
 

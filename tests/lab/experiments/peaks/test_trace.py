@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 from extender.errors import TraceError
 from lab.experiments.peaks.trace import JOBS, USAGE, surf_jobs
-from lab.sim.commands import TRACES
+from lab.options import TRACES
 from tests.lab.experiments.peaks.surf import write
 
 

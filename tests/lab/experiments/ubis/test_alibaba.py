@@ -15,7 +15,7 @@ from lab.experiments.ubis.alibaba import at_most, much_slower_jobs, regular_slow
 from lab.experiments.ubis.alibaba_jobs import CAPPED, RAISED, AlibabaJobs
 from lab.experiments.ubis.pipelines import slower_jobs
 from lab.experiments.ubis.runs import UbisRun, perform
-from lab.sim.commands import TRACES
+from lab.options import TRACES
 from lab.sim.workloads.alibaba import JOBS_2018
 
 GIB = 2.0**30

@@ -16,7 +16,7 @@ from lab.experiments.ubis.jobs import Pipelines, SleepJobs, chain_seconds
 from lab.experiments.ubis.parts import parts
 from lab.experiments.ubis.pipelines import later_jobs, slower_jobs
 from lab.experiments.ubis.pressure import fewer
-from lab.sim.commands import TRACES
+from lab.options import TRACES
 from lab.sim.workloads.workload import Job, Stage, Workload
 
 GIB = 2.0**30

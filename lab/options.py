@@ -1,7 +1,19 @@
-"""Options of a command that has others below it, and does something by itself as well."""
+"""Options that several commands have, and those of a command that has others below it."""
+
+from pathlib import Path
 
 import click
 from click.core import ParameterSource
+
+TRACES = Path("../shared/traces")
+"""Where the workload traces are beside a checkout."""
+
+traces_option = click.option(
+    "--traces",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 
 
 def refuse_before(context: click.Context) -> None:
