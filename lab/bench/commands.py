@@ -91,9 +91,7 @@ def placement(shape_step: float | None, names: tuple[str, ...], **given: Any) ->
     machines) arrive in random order and none leaves. Rules and baselines get the same arrivals.
     Then on openb: the choice from as many nodes as kube-scheduler asks about, beside that from all.
     """
-    options = Options(**given)
-    MissingExtra.unless_installed("rich")
-    show([_placement(options, shape_step, names)], as_json=options.as_json)
+    _run(_placement, given, shape_step, names)
 
 
 @bench.command()
@@ -104,27 +102,21 @@ def extender(**given: Any) -> None:  # noqa: ANN401 - click's own
     At 100 to 5,000 nodes, and at two sizes with GPUs. All are called in turn over kept-alive loopback connections to
     one server, which runs in a process of its own.
     """
-    options = Options(**given)
-    MissingExtra.unless_installed("rich")
-    show([_extender(options)], as_json=options.as_json)
+    _run(_extender, given)
 
 
 @bench.command()
 @_form
 def simulator(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Time a replay of the paper's deployment suite, and one plan for 5,000 nodes and 100,000 waiting tasks."""
-    options = Options(**given)
-    MissingExtra.unless_installed("rich")
-    show([_simulator(options)], as_json=options.as_json)
+    _run(_simulator, given)
 
 
 @bench.command()
 @_form
 def loops(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Time a turn of control's loops for 5,000 nodes, with 20,000 pods on idle room and without them."""
-    options = Options(**given)
-    MissingExtra.unless_installed("rich")
-    show([_loops(options)], as_json=options.as_json)
+    _run(_loops, given)
 
 
 @bench.command()
@@ -136,18 +128,14 @@ def order(first_seed: int, **given: Any) -> None:  # noqa: ANN401 - click's own
     Fifty DAG jobs on ten slots beside DRF; an hour of one-pod jobs in three queues; random clusters with tasks that
     are hard or impossible to place.
     """
-    options = Options(**given)
-    MissingExtra.unless_installed("rich")
-    show([_order(options, first_seed)], as_json=options.as_json)
+    _run(_order, given, first_seed)
 
 
 @bench.command()
 @_form
 def packing(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Time what the measures of packing cost: compaction, inflation and hole filling on up to 10,000 machines."""
-    options = Options(**given)
-    MissingExtra.unless_installed("rich")
-    show([_packing(options)], as_json=options.as_json)
+    _run(_packing, given)
 
 
 @bench.command()
@@ -208,6 +196,13 @@ def replay(kubernetes: str, runs: int | None, **given: Any) -> None:  # noqa: AN
     options = Options(**given)
     MissingExtra.unless_installed("rich", "trustme")
     show([_replay(options, paths(provide(kubernetes)), runs)], as_json=options.as_json)
+
+
+def _run(measured: "Callable[..., Report]", given: Mapping[str, Any], *more: object) -> None:
+    """Run one benchmark by what it is told, and show what came of it."""
+    options = Options(**given)
+    MissingExtra.unless_installed("rich")
+    show([measured(options, *more)], as_json=options.as_json)
 
 
 def _extender(options: Options) -> "Report":

@@ -15,7 +15,7 @@ from lab.options import TRACES, json_option, traces_option
 from lab.report.files import ReportFile
 
 if TYPE_CHECKING:
-    from lab.experiments.running import Part, Perform
+    from lab.experiments.running import Part, Perform, Scale
     from lab.experiments.sections import Section, Skipped
 
 _FILE = ReportFile()
@@ -39,10 +39,6 @@ class _Options:
     only: tuple[str, ...]
     processes: int | None
     traces: Path | None
-
-    def chosen_seeds(self, usual: int) -> range:
-        """Return the seeds: as many as asked for, else the usual ones."""
-        return range(self.first_seed, self.first_seed + (self.seeds or usual))
 
 
 def _of_parts(*, seeds: str, tuned: str = "", quick: str = "A small form, under a minute") -> _Added:
@@ -86,9 +82,7 @@ def tetris(**given: Any) -> None:  # noqa: ANN401 - click's own
     from lab.experiments.tetris.runs import perform
     from lab.experiments.tetris.scales import FULL, QUICK
 
-    scale = QUICK if options.quick else FULL
-    chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
-    _run("The experiments of Tetris", scale.about, chosen, perform, options)
+    _run("The experiments of Tetris", QUICK if options.quick else FULL, parts, perform, options)
 
 
 @experiment.command()
@@ -147,9 +141,7 @@ def delay(**given: Any) -> None:  # noqa: ANN401 - click's own
     from lab.experiments.delay.runs import perform
     from lab.experiments.delay.scales import FULL, QUICK
 
-    scale = QUICK if options.quick else FULL
-    chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
-    _run("The experiments of Delay Scheduling", scale.about, chosen, perform, options)
+    _run("The experiments of Delay Scheduling", QUICK if options.quick else FULL, parts, perform, options)
 
 
 @experiment.command()
@@ -166,10 +158,8 @@ def ubis(**given: Any) -> None:  # noqa: ANN401 - click's own
     from lab.experiments.ubis.parts import parts
     from lab.experiments.ubis.runs import perform
 
-    scale = QUICK if options.quick else FULL
-    chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
     if_named = {_REAL: lambda: _real(quick=options.quick, seed=options.first_seed)}
-    _run("The experiments of UBIS", scale.about, chosen, perform, options, if_named=if_named)
+    _run("The experiments of UBIS", QUICK if options.quick else FULL, parts, perform, options, if_named=if_named)
 
 
 def _real(*, quick: bool, seed: int) -> "Section":
@@ -234,9 +224,7 @@ def peaks(**given: Any) -> None:  # noqa: ANN401 - click's own
     from lab.experiments.peaks.replay import perform
     from lab.experiments.peaks.scales import FULL, QUICK
 
-    scale = QUICK if options.quick else FULL
-    chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
-    _run("Predictors of peak use", scale.about, chosen, perform, options, doing="Replaying")
+    _run("Predictors of peak use", QUICK if options.quick else FULL, parts, perform, options, doing="Replaying")
 
 
 @experiment.command()
@@ -251,9 +239,7 @@ def graphene(**given: Any) -> None:  # noqa: ANN401 - click's own
     options = _options(given)
     from lab.experiments.graphene.parts import FULL, QUICK, parts, perform
 
-    scale = QUICK if options.quick else FULL
-    chosen = parts(scale, options.chosen_seeds(scale.seeds), options.traces or TRACES)
-    _run("The experiments of Graphene", scale.about, chosen, perform, options, doing="Building")
+    _run("The experiments of Graphene", QUICK if options.quick else FULL, parts, perform, options, doing="Building")
 
 
 @experiment.command()
@@ -267,9 +253,7 @@ def packing(**given: Any) -> None:  # noqa: ANN401 - click's own
     options = _options(given)
     from lab.experiments.packing.parts import FULL, QUICK, parts, perform
 
-    scale = QUICK if options.quick else FULL
-    chosen = parts(scale, options.chosen_seeds(1), options.traces or TRACES)
-    _run("How few machines would do", scale.about, chosen, perform, options, doing="Packing")
+    _run("How few machines would do", QUICK if options.quick else FULL, parts, perform, options, doing="Packing")
 
 
 def _options(given: Mapping[str, Any]) -> _Options:
@@ -281,8 +265,8 @@ def _options(given: Mapping[str, Any]) -> _Options:
 
 def _run(
     title: str,
-    about: str,
-    parts: "Sequence[Part]",
+    scale: "Scale",
+    parts_of: "Callable[[Any, Sequence[int], Path], Sequence[Part]]",
     perform: "Perform",
     options: _Options,
     *,
@@ -294,6 +278,9 @@ def _run(
     from lab.report import progress
     from lab.sim.parallel import usable_cores
 
+    first = options.first_seed
+    seeds = range(first, first + (options.seeds or scale.seeds))
+    parts = parts_of(scale, seeds, options.traces or TRACES)
     names = [*(part.name for part in parts), *if_named]
     unknown = [name for name in options.only if name not in names]
     if unknown:
@@ -302,7 +289,7 @@ def _run(
     with progress.together(list(runs_of(selected)), doing) as show:
         sections, skipped = run_parts(selected, perform, processes=options.processes or usable_cores(), show=show)
     sections += [make() for name, make in if_named.items() if name in options.only]
-    _show(_Result(title, about, sections, skipped), as_json=options.as_json, report=options.report)
+    _show(_Result(title, scale.about, sections, skipped), as_json=options.as_json, report=options.report)
 
 
 @dataclass(frozen=True, slots=True)

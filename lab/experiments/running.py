@@ -7,6 +7,18 @@ from lab.experiments.sections import Section, Skipped
 from lab.sim.parallel import Failed, Show, Tell, run_all
 
 
+class Scale(Protocol):
+    """How large an experiment is."""
+
+    @property
+    def about(self) -> str:
+        """What it is, in words."""
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds it has if nobody says how many."""
+
+
 class Run(Protocol):
     """A run, hashable: equal ones have equal outcomes."""
 

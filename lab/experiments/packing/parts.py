@@ -53,6 +53,7 @@ class PackingScale:
     google: str
     machines: int
     trials: int
+    seeds: int = 1
 
 
 FULL = PackingScale("Clusters of traces, packed anew; 0.4 % of the tasks may find no place.", 8, "a2_2", 1, 11)
