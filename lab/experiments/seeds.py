@@ -1,8 +1,12 @@
 """The seeds of an experiment, and one figure over them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+Ours = TypeVar("Ours")
+Other = TypeVar("Other")
 
 
 def seed_words(seeds: Sequence[int]) -> str:
@@ -35,3 +39,8 @@ class Seeds:
     @property
     def _finite(self) -> list[float]:
         return [value for value in self.values if not math.isnan(value)]
+
+
+def paired(ours: Sequence[Ours], others: Sequence[Other], figure: Callable[[Ours, Other], float]) -> Seeds:
+    """Return for each seed a figure of ours and of what it is compared with; both are in the order of the seeds."""
+    return Seeds(tuple(float(figure(one, other)) for one, other in zip(ours, others, strict=True)))

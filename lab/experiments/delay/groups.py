@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lab.experiments.delay.runs import DelayContender, DelayOutcome, DelayRun, YahooTrace
 from lab.experiments.delay.scans import Scans, SlotCluster
 from lab.experiments.sections import Plot, Section
-from lab.experiments.seeds import Seeds
+from lab.experiments.seeds import Seeds, paired
 
 Results = Mapping[DelayRun, DelayOutcome]
 
@@ -33,8 +33,8 @@ class RunGroup:
 
     def ratio(self, results: Results, name: str, divisor: str, figure: Callable[[DelayOutcome], float]) -> Seeds:
         """Return for each seed a figure of the contender `name` divided by that of the contender `divisor`."""
-        pairs = zip(self.outcomes(results, name), self.outcomes(results, divisor), strict=True)
-        return Seeds(tuple(figure(outcome) / figure(other) for outcome, other in pairs))
+        ours, others = self.outcomes(results, name), self.outcomes(results, divisor)
+        return paired(ours, others, lambda one, other: figure(one) / figure(other))
 
     def outcomes(self, results: Results, name: str) -> list[DelayOutcome]:
         """Return the outcomes of the contender of this name, for each seed."""

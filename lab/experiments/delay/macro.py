@@ -25,7 +25,7 @@ from lab.experiments.delay.scales import BINS, DelayScale
 from lab.experiments.delay.scans import TASK_SECONDS, Scans
 from lab.experiments.delay.skips import skips_in_all
 from lab.experiments.sections import Figure, Listing, Section
-from lab.experiments.seeds import Seeds, seed_words
+from lab.experiments.seeds import Seeds, paired, seed_words
 from lab.sim.workloads.yahoo import maps as maps_of
 
 # Facebook's job sizes (5.1, table 2, figures 5 to 8)
@@ -161,11 +161,12 @@ def _bin_figures(group: RunGroup, results: Results, name: str, bins: Sequence[tu
 
 def _faster(group: RunGroup, results: Results, maps: int) -> Seeds:
     """Return by how many percent jobs with this number of maps are faster in the mean with delay scheduling."""
-    percents = []
-    for slow, fast in zip(group.outcomes(results, "naive"), group.outcomes(results, "delay"), strict=True):
+
+    def percent(slow: DelayOutcome, fast: DelayOutcome) -> float:
         jobs = slow.maps_all == maps
-        percents.append(float(100 * (slow.seconds[jobs] / fast.seconds[jobs] - 1).mean()))
-    return Seeds(tuple(percents))
+        return float(100 * (slow.seconds[jobs] / fast.seconds[jobs] - 1).mean())
+
+    return paired(group.outcomes(results, "naive"), group.outcomes(results, "delay"), percent)
 
 
 # Yahoo's traces

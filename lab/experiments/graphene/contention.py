@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from extender.planner import Planner, Policy
 from lab.experiments.graphene.jobs import MACHINES, drawn
-from lab.experiments.graphene.many import JobsRun, in_one_queue, replayed
+from lab.experiments.graphene.many import JobsRun, in_one_queue, replayed, worse
 from lab.experiments.sections import Figure, Listing, Section
 from lab.experiments.seeds import Seeds
 from lab.sim.parallel import Tell
@@ -62,7 +62,7 @@ class Contention:
             for loss in LOSSES:
                 without = [outcomes[run] for run in self._of(load, loss, 0.0)]
                 beyond = [outcomes[run] for run in self._of(load, loss, CAP)]
-                jobs, makespan = _change(without, beyond)
+                jobs, _, makespan = worse(beyond, without)
                 figures.append(Figure(f"graphene.overbook.load_{load:g}.loss_{loss:g}", jobs, None, "mean job time"))
                 lines.append((f"{load:g}", f"{loss:g}", *_cells(jobs), *_cells(makespan)))
         return Section(
@@ -83,15 +83,6 @@ class Contention:
 
     def _of(self, load: float, loss: float, overbook: float) -> list[ContentionRun]:
         return [ContentionRun(seed, self.jobs, load, loss, overbook) for seed in self.seeds]
-
-
-def _change(without: Sequence[JobsRun], beyond: Sequence[JobsRun]) -> tuple[Seeds, Seeds]:
-    """Return by how many percent mean job time and makespan are more with overbooking, for each seed."""
-    pairs = list(zip(without, beyond, strict=True))
-    return (
-        Seeds(tuple(float(100 * (two.seconds.mean() / one.seconds.mean() - 1)) for one, two in pairs)),
-        Seeds(tuple(100 * (two.makespan / one.makespan - 1) for one, two in pairs)),
-    )
 
 
 def _cells(seeds: Seeds) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from lab.experiments.graphene.jobs import (
     machines,
 )
 from lab.experiments.sections import Figure, Listing, Section
-from lab.experiments.seeds import Seeds
+from lab.experiments.seeds import Seeds, paired
 from lab.sim.dag.job_orders import MakeRanks
 from lab.sim.engine import clock
 from lab.sim.engine.clock import SimulationSettings
@@ -212,23 +212,29 @@ def _figures(of: Of) -> list[Figure]:
 
 def _gain(ours: Sequence[JobsRun], other: Sequence[JobsRun], percentile: int) -> Seeds:
     """Return that percentile of what jobs gain, in percent of their time under the other, for each seed."""
-    pairs = zip(ours, other, strict=True)
-    return Seeds(tuple(float(np.percentile(100 * (1 - one.seconds / two.seconds), percentile)) for one, two in pairs))
+    return paired(ours, other, lambda one, two: float(np.percentile(100 * (1 - one.seconds / two.seconds), percentile)))
 
 
 def _mean_gain(ours: Sequence[JobsRun], other: Sequence[JobsRun]) -> Seeds:
-    pairs = zip(ours, other, strict=True)
-    return Seeds(tuple(float(100 * (1 - one.seconds.mean() / two.seconds.mean())) for one, two in pairs))
+    return paired(ours, other, lambda one, two: 100 * (1 - one.seconds.mean() / two.seconds.mean()))
 
 
 def _makespan(ours: Sequence[JobsRun], other: Sequence[JobsRun]) -> Seeds:
-    return Seeds(tuple(100 * (1 - one.makespan / two.makespan) for one, two in zip(ours, other, strict=True)))
+    return paired(ours, other, lambda one, two: 100 * (1 - one.makespan / two.makespan))
 
 
 def _two_queues(two: Sequence[JobsRun], one: Sequence[JobsRun]) -> Seeds:
     """Return by how many percent the median job takes less time with two queues than with one, for each seed."""
-    pairs = zip(two, one, strict=True)
-    return Seeds(tuple(float(100 * (1 - np.median(run.seconds) / np.median(base.seconds))) for run, base in pairs))
+    return paired(two, one, lambda run, base: float(100 * (1 - np.median(run.seconds) / np.median(base.seconds))))
+
+
+def worse(some: Sequence[JobsRun], usual: Sequence[JobsRun]) -> tuple[Seeds, Seeds, Seeds]:
+    """Return by how many percent mean and median job time and makespan are larger, for each seed."""
+    return (
+        paired(some, usual, lambda one, two: 100 * (one.seconds.mean() / two.seconds.mean() - 1)),
+        paired(some, usual, lambda one, two: float(100 * (np.median(one.seconds) / np.median(two.seconds) - 1))),
+        paired(some, usual, lambda one, two: 100 * (one.makespan / two.makespan - 1)),
+    )
 
 
 def _listing(of: Of) -> Listing:

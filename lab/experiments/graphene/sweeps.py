@@ -8,7 +8,7 @@ import numpy as np
 from extender.cluster.resources import NETWORK_IN_INDEX
 from extender.planner import Policy
 from lab.experiments.graphene.jobs import CONTENDERS, OURS, TEZ, TEZ_TETRIS, drawn
-from lab.experiments.graphene.many import LOAD, WINDOWS, JobsRun, in_one_queue, replayed
+from lab.experiments.graphene.many import LOAD, WINDOWS, JobsRun, in_one_queue, replayed, worse
 from lab.experiments.sections import Figure, Listing, Section
 from lab.experiments.seeds import Seeds
 from lab.sim.dag.job_orders import searched
@@ -125,7 +125,7 @@ class Sweeps:
         def of(what: str, value: float, contender: str = OURS) -> list[JobsRun]:
             return [outcomes[run] for run in self._of(what, value, contender)]
 
-        half, _, _ = _worse(of(ERRORS, 0.5), of(ERRORS, 0.0))
+        half, _, _ = worse(of(ERRORS, 0.5), of(ERRORS, 0.0))
         return Section(
             title="Sweeps (Graphene, 8.4)",
             about=f"{self.jobs} drawn DAGs as in `jobs`, one queue; each against the default value, or no errors.",
@@ -162,7 +162,7 @@ def _against_default(of: Of) -> Listing:
         for name in () if what in _APART else _by(what):
             usual = of(what, _usual(what), name)
             for value in values:
-                cells = [f"{seeds.mean:.1f}" for seeds in _worse(of(what, value, name), usual)]
+                cells = [f"{seeds.mean:.1f}" for seeds in worse(of(what, value, name), usual)]
                 lines.append((what if what != ERRORS else f"errors, {name}", f"{value:g}", *cells))
     return Listing(("worse than by default, %", "value", "mean job time", "median job time", "makespan"), lines)
 
@@ -173,7 +173,7 @@ def _two_queues(of: Of) -> Listing:
     lines = []
     for value in VALUES[QUEUE_KAPPA]:
         two = of(QUEUE_KAPPA, value)
-        mean, median, _ = _worse(two, one)
+        mean, median, _ = worse(two, one)
         index = [Seeds(tuple(run.jain[place] for run in two)).mean for place in range(len(WINDOWS))]
         lines.append((f"{value:g}", f"{mean.mean:.1f}", f"{median.mean:.1f}", *(f"{each:.2f}" for each in index)))
     heads = ("queue_kappa", "mean job time, % worse than one queue", "median", *(f"Jain {w:g} s" for w in WINDOWS))
@@ -186,17 +186,7 @@ def _by_load(of: Of) -> Listing:
     for value in VALUES[OF_LOAD]:
         ours, cells = of(OF_LOAD, value), []
         for name in (TEZ, TEZ_TETRIS):
-            mean, median, _ = _worse(ours, of(OF_LOAD, value, name))
+            mean, median, _ = worse(ours, of(OF_LOAD, value, name))
             cells += [f"{0.0 - mean.mean:.1f}", f"{0.0 - median.mean:.1f}"]
         lines.append((f"{value:g}", *cells))
     return Listing(("load", f"mean job time, % less than {TEZ}", "median", f"less than {TEZ_TETRIS}", "median"), lines)
-
-
-def _worse(some: Sequence[JobsRun], usual: Sequence[JobsRun]) -> tuple[Seeds, Seeds, Seeds]:
-    """Return by how many percent mean and median job time and makespan are larger, for each seed."""
-    pairs = list(zip(some, usual, strict=True))
-    return (
-        Seeds(tuple(float(100 * (one.seconds.mean() / two.seconds.mean() - 1)) for one, two in pairs)),
-        Seeds(tuple(float(100 * (np.median(one.seconds) / np.median(two.seconds) - 1)) for one, two in pairs)),
-        Seeds(tuple(100 * (one.makespan / two.makespan - 1) for one, two in pairs)),
-    )

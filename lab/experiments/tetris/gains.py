@@ -7,7 +7,7 @@ from operator import attrgetter
 import numpy as np
 
 from extender.arrays import Floats
-from lab.experiments.seeds import Seeds
+from lab.experiments.seeds import Seeds, paired
 from lab.experiments.tetris.runs import RunSummary, Setup, TetrisContender
 from lab.sim.report.compared import Slowed, bound_share, improvement, job_changes, slowed
 from lab.sim.runs import Run
@@ -111,19 +111,15 @@ def over_seeds(pairs: Sequence[RunPair], figure: Quantity) -> Seeds:
 
 def job_time_share(ours: Sequence[RunPair], bounds: Sequence[RunPair]) -> Seeds:
     """Return what part of the bound's gain in mean job time over one baseline is ours, in percent, for each seed."""
-    return Seeds(
-        tuple(
-            bound_share(*(float(run.job_seconds.mean()) for run in (pair.theirs, pair.ours, bound.ours)))
-            for pair, bound in zip(ours, bounds, strict=True)
-        )
-    )
+
+    def share(pair: RunPair, bound: RunPair) -> float:
+        return bound_share(*(float(run.job_seconds.mean()) for run in (pair.theirs, pair.ours, bound.ours)))
+
+    return paired(ours, bounds, share)
 
 
 def makespan_share(ours: Sequence[RunPair], bounds: Sequence[RunPair]) -> Seeds:
     """Return what part of the bound's gain in makespan over one baseline is ours, in percent, for each seed."""
-    return Seeds(
-        tuple(
-            bound_share(pair.their_makespan, pair.our_makespan, bound.our_makespan)
-            for pair, bound in zip(ours, bounds, strict=True)
-        )
+    return paired(
+        ours, bounds, lambda pair, bound: bound_share(pair.their_makespan, pair.our_makespan, bound.our_makespan)
     )

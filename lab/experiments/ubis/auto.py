@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lab.experiments.sections import Figure, Listing, Section
-from lab.experiments.seeds import Seeds
 from lab.experiments.ubis.groups import (
     Results,
     UbisPart,
@@ -32,16 +31,7 @@ def auto(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
     def section(results: Results) -> Section:
         gains = [compared(results, run, base, seeds, less(makespan)) for run in fixed]
         best = fixed[max(range(len(fixed)), key=lambda place: gains[place].mean)]
-        more_preempted = Seeds(
-            tuple(
-                one - other
-                for one, other in zip(
-                    over(results, ours, seeds, preempted).values,
-                    over(results, best, seeds, preempted).values,
-                    strict=True,
-                )
-            )
-        )
+        more_preempted = compared(results, ours, best, seeds, lambda one, other: preempted(one) - preempted(other))
         at = f"T_alloc {best.t_alloc:g}"
         gain = compared(results, ours, base, seeds, less(makespan))
         return Section(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lab.experiments.sections import Plot, Section
-from lab.experiments.seeds import Seeds
+from lab.experiments.seeds import Seeds, paired
 from lab.experiments.ubis.alibaba_jobs import AlibabaJobs
 from lab.experiments.ubis.jobs import Pipelines
 from lab.experiments.ubis.runs import UbisOutcome, UbisRun
@@ -75,8 +75,9 @@ def compared(
     figure: Callable[[UbisOutcome, UbisOutcome], float],
 ) -> Seeds:
     """Return for each seed a figure of a run and another with the same seed."""
-    pairs = zip(with_seeds(run, seeds), with_seeds(other, seeds), strict=True)
-    return Seeds(tuple(float(figure(results[one], results[base])) for one, base in pairs))
+    return paired(
+        with_seeds(run, seeds), with_seeds(other, seeds), lambda one, base: figure(results[one], results[base])
+    )
 
 
 def less(figure: Callable[[UbisOutcome], float]) -> Callable[[UbisOutcome, UbisOutcome], float]:
