@@ -4,14 +4,15 @@ A third of the classes reads blocks, a sixth shuffles, the others read where the
 deployment suite's (Tetris, 5.1).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, read_only
+from extender.cluster.ledger.snapshot import Snapshot, read_only
 from extender.cluster.resources import CPU, DIMENSIONS, DISK_READ, DISK_WRITE, MEMORY, NETWORK_IN, NETWORK_OUT, row_of
 from extender.cluster.waiting import Blocks, Inputs, Jobs, Running, Shuffle, Waiting
+from lab.sim.engine.clock import empty_snapshot
 
 _GIB, _MB = 2.0**30, 1e6
 _RATES = {DISK_READ: 800 * _MB, DISK_WRITE: 800 * _MB, NETWORK_IN: 1250 * _MB, NETWORK_OUT: 1250 * _MB}
@@ -33,23 +34,8 @@ class PlanSize:
 
 def snapshot(size: PlanSize, *, full: float) -> Snapshot:
     """Return equal nodes on each of which this part of everything is allocated."""
-    capacity = np.tile(CAPACITY, (size.nodes, 1))
-    names = tuple(f"node-{row:05d}" for row in range(size.nodes))
-    nothing = np.zeros_like(capacity)
-    return Snapshot(
-        version=0,
-        assumed=0,
-        layout=Layout(
-            names=names,
-            rows={name: row for row, name in enumerate(names)},
-            axis=DIMENSIONS,
-            columns={name: column for column, name in enumerate(DIMENSIONS)},
-            capacity=read_only(capacity),
-        ),
-        allocated=read_only(np.floor(capacity * full)),
-        in_flight=read_only(nothing),
-        nominations=Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), nothing[:0]),
-    )
+    empty = empty_snapshot(np.tile(CAPACITY, (size.nodes, 1)))
+    return replace(empty, allocated=read_only(np.floor(empty.layout.capacity * full)))
 
 
 def waiting(size: PlanSize, draw: np.random.Generator, *, full: float) -> Waiting:
