@@ -26,6 +26,7 @@ from extender.explain.wait_reasons import (
     group_sizes,
 )
 from extender.planner import Near
+from extender.policy import shares
 
 LOCALITY = "locality"
 
@@ -165,8 +166,7 @@ def _room(case: Case) -> list[str]:
     short, axis = case.short[usable], layout.axis
     if not len(usable) or not short.any(axis=1).all():
         return []
-    capacity = layout.capacity[usable]
-    parts = np.divide(short, capacity, out=np.zeros_like(short), where=np.isfinite(capacity) & (capacity > 0))
+    parts = shares.parts(short, layout.capacity[usable])
     nearest = int(np.lexsort((parts.max(axis=1), (short > 0).sum(axis=1)))[0])
     needs = " and ".join(_more(axis[d], float(short[nearest, d])) for d in np.flatnonzero(short[nearest] > 0))
     name = layout.names[int(usable[nearest])]

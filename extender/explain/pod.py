@@ -23,6 +23,7 @@ from extender.explain.position import Position, position_of
 from extender.explain.running_as import REGULAR, regular_requests, running_as
 from extender.explain.wait_reasons import Reason
 from extender.planner import Policy, Rating, WaitLeft, alignments, dag_rank, owed_to_jobs, ratings
+from extender.policy.shares import dominant_shares
 from extender.verdict import Placement, Ranker
 
 HELD, RELEASED, BOUND, FINISHED, LEAVING, OTHERS = "held", "released", "bound", "finished", "being deleted", "not ours"
@@ -323,7 +324,5 @@ def _job_row(case: Case) -> int | None:
 
 def _lacks(case: Case) -> Floats:
     """Return the greatest part of its capacity that each node lacks [N]; infinite where it is not large enough."""
-    capacity = case.order.snapshot.layout.capacity
-    finite = np.isfinite(capacity) & (capacity > 0)
-    parts = np.divide(case.short, capacity, out=np.zeros_like(case.short), where=finite).max(axis=1, initial=0.0)
-    return np.where(case.large_enough, parts, np.inf)
+    lacks = dominant_shares(case.short, case.order.snapshot.layout.capacity)
+    return np.where(case.large_enough, lacks, np.inf)

@@ -25,6 +25,7 @@ from extender.cluster.waiting import Running
 from extender.planner.board import Board
 from extender.planner.fairness.soonest_room import free_at, on_empty_nodes
 from extender.planner.filling import match
+from extender.policy import shares
 from extender.policy.degradation import slowdown
 from extender.policy.overbooking import benefit, cost
 
@@ -128,9 +129,7 @@ class _Overbooking:
 
 def _slower(promised: Floats, capacity: Floats) -> Floats:
     """Return how many times as long tasks take for each disk and link [4] of which so much is promised."""
-    limited = np.isfinite(capacity) & (capacity > 0)
-    load = np.divide(promised, capacity, out=np.zeros(len(_IO)), where=limited)
-    return slowdown(np.maximum(load, 0.0), disks=_DISKS, links=~_DISKS)
+    return slowdown(np.maximum(shares.parts(promised, capacity), 0.0), disks=_DISKS, links=~_DISKS)
 
 
 def _of_tasks(demand: Floats, slower: Floats) -> Floats:

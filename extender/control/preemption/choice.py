@@ -10,7 +10,7 @@ from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.usage import Usage
 from extender.control.idle_room.room import measured_of
-from extender.policy.shares import dominant_shares
+from extender.policy.shares import dominant_shares, parts
 from extender.policy.slack import smallest_set
 
 
@@ -53,21 +53,13 @@ def choices(
         if len(chosen):
             victims = [pods.pods[place] for place in there[chosen].tolist()]
             found[row] = PreemptionChoice(layout.names[row], shortages(layout, row, left), victims)
-    return [found[row] for row in sorted(found, key=lambda row: -parts_of(layout, row, over[row]).max())]
+    return [found[row] for row in sorted(found, key=lambda row: -parts(over[row], layout.capacity[row]).max())]
 
 
 def shortages(layout: Layout, row: int, short: Floats) -> dict[str, float]:
     """Return by how much a node is `short` [R] of what, the worst first, as a part of what it offers."""
-    parts = parts_of(layout, row, short)
-    order = np.lexsort((np.arange(len(parts)), -parts))
+    order = np.lexsort((np.arange(len(short)), -parts(short, layout.capacity[row])))
     return {layout.axis[column]: short.item(column) for column in order.tolist() if short[column] > 0}
-
-
-def parts_of(layout: Layout, row: int, amounts: Floats) -> Floats:
-    """Return amounts [R] as parts of what a node offers; of what it does not offer or limit they are 0."""
-    capacity = layout.capacity[row]
-    offered = np.isfinite(capacity) & (capacity > 0)
-    return np.asarray(np.divide(amounts, capacity, out=np.zeros_like(amounts), where=offered))
 
 
 def work_lost(snapshot: Snapshot, there: Rows, now: float) -> Floats:
