@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from extender.cluster.ledger.snapshot import Nominations
+from extender.cluster.ledger.snapshot import no_nominations
 from extender.explain.planned_order import PlannedOrder
 from extender.explain.pod_in_plan import Case
 from extender.explain.wait_reasons import line_of, places_in_plan
@@ -52,9 +52,5 @@ def _plan_if_empty(order: PlannedOrder, policy: Policy) -> Plan:
     """Return the plan over empty nodes, with the shares that queues and jobs have now."""
     layout = order.snapshot.layout
     nothing = np.zeros(layout.capacity.shape)
-    empty = replace(order.snapshot, allocated=nothing, in_flight=nothing, nominations=_no_nominations(len(layout.axis)))
+    empty = replace(order.snapshot, allocated=nothing, in_flight=nothing, nominations=no_nominations(len(layout.axis)))
     return plan_once(policy, empty, order.plan_input.waiting, order.now, Carried())
-
-
-def _no_nominations(dimensions: int) -> Nominations:
-    return Nominations((), np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int64), np.zeros((0, dimensions)))

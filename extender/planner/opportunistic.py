@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows, fits
-from extender.cluster.ledger.snapshot import Nominations, Snapshot, read_only
+from extender.cluster.ledger.snapshot import Snapshot, no_nominations, read_only
 from extender.cluster.waiting import Waiting
 from extender.planner.caps import CapRoom, Caps, below
 from extender.planner.plan import Assignments, Plan
@@ -32,7 +32,7 @@ def idle_snapshot(snapshot: Snapshot, room: Floats) -> Snapshot:
     limited = np.isfinite(capacity)
     taken = np.where(limited, capacity - np.floor(np.where(limited, room, 0.0)), 0.0)
     nothing = read_only(np.zeros_like(capacity))
-    nobody = Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), nothing[:0])
+    nobody = no_nominations(capacity.shape[1])
     return replace(snapshot, allocated=read_only(taken), in_flight=nothing, nominations=nobody, flights=0)
 
 

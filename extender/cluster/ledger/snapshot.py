@@ -151,6 +151,11 @@ class Nominations:
         return load
 
 
+def no_nominations(dimensions: int) -> Nominations:
+    """Return that nobody is nominated."""
+    return Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), np.empty((0, dimensions)))
+
+
 class OpportunisticPods:
     """The opportunistic pods that hold a node of a layout [P], sorted by UID.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, layout_of
+from extender.cluster.ledger.snapshot import Layout, Snapshot, layout_of, no_nominations
 from extender.cluster.model import Node
 from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.planner import Planner, Policy
@@ -107,7 +107,7 @@ class RandomCluster:
         allocated = self._fixed.copy()
         for _, _, node, cores, _ in self._ends:
             allocated[node, 0] += cores * _CORE
-        nobody = Nominations((), np.empty(0, np.intp), np.empty(0, np.int64), np.empty((0, len(self._layout.axis))))
+        nobody = no_nominations(len(self._layout.axis))
         return Snapshot(0, 0, self._layout, allocated, np.zeros_like(allocated), nobody)
 
     def _waiting(self) -> Waiting:

@@ -18,7 +18,7 @@ from extender.arrays import Floats, Mask, Rows
 from extender.cluster.eligibility import Constraints
 from extender.cluster.labels import NodeLabels
 from extender.cluster.ledger.mix import DeviceAskers
-from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, layout_of
+from extender.cluster.ledger.snapshot import Layout, Snapshot, layout_of, no_nominations
 from extender.cluster.resources import CPU
 from extender.errors import TraceError
 from extender.verdict import judge
@@ -177,7 +177,7 @@ class _Cluster:
         self, layout: Layout, workload: TraceCluster, ranking: Ranking, search: Search, draw: np.random.Generator
     ) -> None:
         empty = np.zeros_like(layout.capacity)
-        nobody = Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), empty[:0])
+        nobody = no_nominations(len(layout.axis))
         self._snapshot = Snapshot(0, 0, layout, allocated=empty, in_flight=empty, nominations=nobody)
         self._devices = _Devices([workload.gpus.get(name, 0) for name in layout.names])
         self._askers = DeviceAskers()

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.ledger.snapshot import Layout, Nominations, Snapshot, read_only
+from extender.cluster.ledger.snapshot import Layout, Snapshot, no_nominations, read_only
 from extender.cluster.resources import DIMENSIONS, DISK_READ
 from extender.errors import DovetailError
 from extender.explain.amounts import amount
@@ -309,5 +309,5 @@ def empty_snapshot(capacity: Floats, axis: tuple[str, ...] = DIMENSIONS) -> Snap
         ),
         allocated=nothing,
         in_flight=nothing,
-        nominations=Nominations((), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64), nothing[:0]),
+        nominations=no_nominations(len(axis)),
     )
