@@ -164,9 +164,9 @@ class Measuring:
         """Return what is measured, as JSON for doctor."""
         if self.reader is None:
             return written(UsageReport(on=False))
-        told = report_of(self.reader, self._source, pressure=self._pressure)
+        usage_report = report_of(self.reader, self._source, pressure=self._pressure)
         auto = self.predicting.report() if self.predicting is not None else None
-        return written(msgspec.structs.replace(told, auto=auto))
+        return written(msgspec.structs.replace(usage_report, auto=auto))
 
     def start(
         self, liveness: Liveness, stopped: threading.Event, recorder: EventRecorder, leads: Callable[[], bool]

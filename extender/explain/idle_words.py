@@ -18,13 +18,13 @@ def idle_reasons(left: LeftOver) -> dict[str, str]:
     """Return why the pods of each class that is left are not started on idle resources, by the class's name."""
     if left.room is None:
         return dict.fromkeys(left.names, UNMEASURED)
-    told: dict[tuple[bytes, bytes], str] = {}
+    words: dict[tuple[bytes, bytes], str] = {}
     reasons = {}
     for name, demand, barred in zip(left.names, left.demand, left.barred, strict=True):
         key = (demand.tobytes(), barred.tobytes())
-        if key not in told:
-            told[key] = _reason(left, left.room, demand, barred)
-        reasons[name] = told[key]
+        if key not in words:
+            words[key] = _reason(left, left.room, demand, barred)
+        reasons[name] = words[key]
     return reasons
 
 

@@ -167,7 +167,7 @@ def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTer
     # 4. Say what it would strand there: `filter` and `prioritize` go by that first.
     rows = np.array(best, dtype=np.intp)
     more = Ranker(Placement()).stranded(order.snapshot, case.pod, rows).tolist()
-    told = len(order.snapshot.mix.count) > 0
+    has_devices = len(order.snapshot.mix.count) > 0
     return [
         NodeTerms(
             name=layout.names[row],
@@ -180,7 +180,7 @@ def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTer
             score=rated[row].score if row in rated else None,
             level=level[row],
             order=rated[row].order if row in rated else None,
-            strands=strands if told and fits[row] else None,
+            strands=strands if has_devices and fits[row] else None,
         )
         for row, strands in zip(best, more, strict=True)
     ]
@@ -233,7 +233,7 @@ def explain(
     pod, state = case.pod, state_of(pod, order.backlog)
     share, fair = order.plan_input.usage.by_queue().get(pod.identity.queue, (None, None))
     rated = state in (*WAITING, RELEASED) and not pod.opportunistic  # that would fit by what it counts, so anywhere
-    told = refusal if state in (UNGATED, RELEASED, OTHERS) else None
+    refused = refusal if state in (UNGATED, RELEASED, OTHERS) else None
     placed = order.places(pod)
     node, level = pod.node or (placed[1] if placed else pod.nominated), _levels(case)
     layout, waiting = order.snapshot.layout, order.plan_input.waiting
@@ -259,8 +259,8 @@ def explain(
         node=node,
         nominated=pod.awaited if state in (UNGATED, RELEASED) else pod.promised or pod.nominated,
         ours=(pod.promised == pod.node) if pod.node and pod.promised else None,
-        refusal=told.text if told else "",
-        refused_seconds=max(order.now - told.since, 0.0) if told and told.since is not None else None,
+        refusal=refused.text if refused else "",
+        refused_seconds=max(order.now - refused.since, 0.0) if refused and refused.since is not None else None,
         nodes=terms_of(case, policy, most_nodes) if rated and len(layout.names) else (),
         use=use_of(order, pod.node) if pod.node else {},
         change=change,

@@ -88,10 +88,10 @@ def show_queues(query: Query) -> tuple[str, bool]:
     """Return where all queues stand, and whether all that this needs was read. Raises DovetailError for no answer."""
     reader, settings, source = _begin(query)
     states = queue_states(look(reader, settings, source).require(reader))
-    told = new_pods(reader, settings)
-    document = {"new_pods": msgspec.to_builtins(told), "queues": msgspec.to_builtins(states)}
+    hold = new_pods(reader, settings)
+    document = {"new_pods": msgspec.to_builtins(hold), "queues": msgspec.to_builtins(states)}
     page = _page(query)
-    text = "\n".join([tables.queues(states, page, ungated=settings.asks_filter), *tables.new_pods(told, page)])
+    text = "\n".join([tables.queues(states, page, ungated=settings.asks_filter), *tables.new_pods(hold, page)])
     return _printed(query, reader, source, document, text), not reader.unread
 
 

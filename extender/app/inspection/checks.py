@@ -40,11 +40,11 @@ class Diagnosis:
 
     def facts(self, cluster: ClusterLook) -> Facts:
         """Return all that could be read. Where pods are due to be released, the cluster is read a second time."""
-        told, always = new_pods(self.reader, cluster.settings), always_held(cluster.settings)
-        later, told_later = None, None
-        if (again := self._again(cluster, told, always)) is not None:
+        hold, always = new_pods(self.reader, cluster.settings), always_held(cluster.settings)
+        later, hold_later = None, None
+        if (again := self._again(cluster, hold, always)) is not None:
             time.sleep(again)
-            later, told_later = (
+            later, hold_later = (
                 look(self.reader, cluster.settings, cluster.source).order,
                 new_pods(self.reader, cluster.settings),
             )
@@ -68,10 +68,10 @@ class Diagnosis:
             reserved={} if isinstance(waits, str) else waits.reserved,
             kept_idle=0.0 if isinstance(waits, str) else waits.kept_idle,
             usage=usage_of(self.reader, self.control) if cluster.settings.usage.on else None,
-            new_pods=told,
-            new_pods_later=told_later,
+            new_pods=hold,
+            new_pods_later=hold_later,
             held_why="" if isinstance(waits, str) else waits.held_why,
-            policy=has_policy(self.reader, cluster.settings) if told is not None and told.held is not None else None,
+            policy=has_policy(self.reader, cluster.settings) if hold is not None and hold.held is not None else None,
             autoscalers=_autoscalers(deployments),
             stated=Stated(
                 cluster.settings.order,
@@ -82,11 +82,11 @@ class Diagnosis:
             eligible=eligible_pods(self.reader, _settled(cluster), jobs) if opportunistic else None,
         )
 
-    def _again(self, cluster: ClusterLook, told: NewPods | None, always: str) -> float | None:
+    def _again(self, cluster: ClusterLook, hold: NewPods | None, always: str) -> float | None:
         """Return after how many seconds a second look would tell more; None where it would not."""
         if cluster.order is None:
             return None
-        if is_doubtful(cluster.order, told, always):
+        if is_doubtful(cluster.order, hold, always):
             return self.hold_again_seconds
         return self.again_seconds if due_now(cluster.order) else None
 
@@ -138,8 +138,11 @@ class Diagnosis:
 
 def _autoscalers(deployments: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the Deployments that add nodes for pods that look unschedulable, by what these are usually called."""
-    found = (it for it in deployments if any(name in it["metadata"]["name"] for name in _ADD_NODES))
-    return sorted(_name("Deployment", deployment) for deployment in found)
+    return sorted(
+        _name("Deployment", deployment)
+        for deployment in deployments
+        if any(name in deployment["metadata"]["name"] for name in _ADD_NODES)
+    )
 
 
 def _settled(cluster: ClusterLook) -> Sequence[Pod]:

@@ -53,5 +53,5 @@ def has_policy(reader: Reader, settings: Settings) -> bool | None:
         barred = reader.note_barred("mutatingadmissionpolicybindings", refusal)
         return None if barred or not refusal.is_not_found else False  # before Kubernetes 1.36 there is no such kind
     ours = namespace_of(settings.hold_name)
-    selectors = ((it["spec"].get("paramRef") or {}).get("selector") or {} for it in bindings)
+    selectors = ((binding["spec"].get("paramRef") or {}).get("selector") or {} for binding in bindings)
     return any(selector.get("matchLabels", {}).get(NAMESPACE_LABEL) == ours for selector in selectors)

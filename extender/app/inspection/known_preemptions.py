@@ -28,8 +28,8 @@ def said_of(reader: Reader, namespace: str, name: str, reason: str, uid: str = "
         events = reader.api.read(f"/api/v1/namespaces/{namespace}/events", [("fieldSelector", wanted)])["items"] or ()
     except Refused:
         return ""
-    told = [event for event in events if _is_of(event, name, uid, reason)]
-    latest: dict[str, Any] = max(told, key=lambda event: str(event.get("lastTimestamp") or ""), default={})
+    matching = [event for event in events if _is_of(event, name, uid, reason)]
+    latest: dict[str, Any] = max(matching, key=lambda event: str(event.get("lastTimestamp") or ""), default={})
     return str(latest.get("message", ""))
 
 

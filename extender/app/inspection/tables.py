@@ -39,9 +39,9 @@ def queues(states: Sequence[QueueState], page: Page = NARROW, *, ungated: bool =
     return page.table(heads, rows, right=range(1, numbers))
 
 
-def new_pods(told: NewPods | None, page: Page = NARROW) -> list[str]:
+def new_pods(hold: NewPods | None, page: Page = NARROW) -> list[str]:
     """Return the lines that say whether new pods are held; none where that never changes."""
-    return ["", *page.wrapped(f"New pods {in_words(told)}", "", "  ")] if told is not None else []
+    return ["", *page.wrapped(f"New pods {in_words(hold)}", "", "  ")] if hold is not None else []
 
 
 def findings(found: Sequence[Finding], page: Page = NARROW) -> str:

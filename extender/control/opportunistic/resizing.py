@@ -80,17 +80,17 @@ class Resizer:
             raise
 
     def _demote(self, pod: Pod, memory_bytes: int) -> int:
-        found = self.pods.read(pod)
-        requests = _written_down(found)
-        if requests is None or any(requests_of(found).parts):
-            reason = why_not(_not_annotated(found), self.surroundings(pod, found))
+        document = self.pods.read(pod)
+        requests = _written_down(document)
+        if requests is None or any(requests_of(document).parts):
+            reason = why_not(_not_annotated(document), self.surroundings(pod, document))
             if reason is not None:
                 raise NotEligible(reason)
-            if requests is None or requests.parts != requests_of(found).parts:
-                requests = requests_of(found)
-                if (patch := annotation(found)) is not None:
+            if requests is None or requests.parts != requests_of(document).parts:
+                requests = requests_of(document)
+                if (patch := annotation(document)) is not None:
                     self.pods.annotate(pod, patch)
-        if (patch := resize_to_zero(found, requests, memory_bytes)) is not None:
+        if (patch := resize_to_zero(document, requests, memory_bytes)) is not None:
             try:
                 self.pods.resize(pod, patch)
             except ClusterError:
@@ -100,31 +100,29 @@ class Resizer:
 
     def restore(self, pod: Pod) -> int:
         """Bring the requests of a pod back, waiting or running; return its resource version then."""
-        found = self.pods.read(pod)
-        requests = _written_down(found)
-        if requests is not None and (patch := resize_back(found, requests, 0)) is not None:
-            self.pods.resize(pod, patch)
-            found = self.pods.read(pod)
-        return _version_of(found)
+        return self._resize(pod, resize_back)
 
     def take_back(self, pod: Pod) -> int:
         """Make the requests of a running pod 0 again that its node does not grant; return its resource version then.
 
         Nothing is done with a pod of which nobody wrote down what it requests.
         """
-        found = self.pods.read(pod)
-        requests = _written_down(found)
-        if requests is not None and (patch := resize_to_zero(found, requests, 0)) is not None:
+        return self._resize(pod, resize_to_zero)
+
+    def _resize(self, pod: Pod, patch_of: Callable[[Document, RegularRequests, int], Patch | None]) -> int:
+        document = self.pods.read(pod)
+        requests = _written_down(document)
+        if requests is not None and (patch := patch_of(document, requests, 0)) is not None:
             self.pods.resize(pod, patch)
-            found = self.pods.read(pod)
-        return _version_of(found)
+            document = self.pods.read(pod)
+        return _version_of(document)
 
     def _forget(self, pod: Pod) -> None:
         """Remove what was written down of a pod, if it has its requests: a resize that failed may have been made."""
-        found = self.pods.read(pod)
-        patch = no_annotation(found)
-        if patch is not None and any(requests_of(found).parts):
-            patch["metadata"]["resourceVersion"] = part(found, "metadata").get("resourceVersion")
+        document = self.pods.read(pod)
+        patch = no_annotation(document)
+        if patch is not None and any(requests_of(document).parts):
+            patch["metadata"]["resourceVersion"] = part(document, "metadata").get("resourceVersion")
             self.pods.annotate(pod, patch)
 
 

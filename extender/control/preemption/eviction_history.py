@@ -42,8 +42,9 @@ class EvictionHistory:
 
         A class of which only an eviction is known was started before this process.
         """
-        found = (self._records.get(name) for name in task_classes)
-        parts = [0.0 if it is None else min(it.evictions / max(it.starts, it.evictions, 1.0), 1.0) for it in found]
+        never = _Record()
+        records = (self._records.get(name, never) for name in task_classes)
+        parts = [min(record.evictions / max(record.starts, record.evictions, 1.0), 1.0) for record in records]
         return np.array(parts, dtype=np.float64)
 
     def keep(self, task_classes: Collection[str]) -> None:

@@ -20,11 +20,11 @@ _SETTLED_SECONDS = 10.0
 
 def new_pods(facts: Facts) -> Iterator[Finding]:
     """Say whether pods that are created now are held, and whether that is as it should be."""
-    told = facts.new_pods
-    if told is None:
+    hold = facts.new_pods
+    if hold is None:
         return
-    text = f"new pods {in_words(told)}"
-    doubt = _unread(told) or _unreleased(facts, told) or _without_policy(facts, told) or _against_plan(facts, told)
+    text = f"new pods {in_words(hold)}"
+    doubt = _unread(hold) or _unreleased(facts, hold) or _without_policy(facts, hold) or _against_plan(facts, hold)
     if doubt is None:
         yield Finding(_CHECK, OK, text)
         return
@@ -32,11 +32,11 @@ def new_pods(facts: Facts) -> Iterator[Finding]:
     yield Finding(_CHECK, level, f"{text}{but}", advice)
 
 
-def is_doubtful(order: PlannedOrder, told: NewPods | None, always_held: str) -> bool:
+def is_doubtful(order: PlannedOrder, hold: NewPods | None, always_held: str) -> bool:
     """Say whether the Hold has not said for a while what the plan says; a second look would tell."""
-    if told is None or told.held is None or (told.held and always_held):
+    if hold is None or hold.held is None or (hold.held and always_held):
         return False
-    return told.held is not somebody_waits(order) and (told.seconds is None or told.seconds > _SETTLED_SECONDS)
+    return hold.held is not somebody_waits(order) and (hold.seconds is None or hold.seconds > _SETTLED_SECONDS)
 
 
 def somebody_waits(order: PlannedOrder) -> bool:
@@ -56,14 +56,14 @@ def autoscaler(facts: Facts) -> Iterator[Finding]:
     yield Finding("autoscaler", OK, f"{text} {many(refused, 'pod')} now")
 
 
-def _unread(told: NewPods) -> tuple[Level, str, str] | None:
-    return (WARNING, "", "ask again with a user who may get holds.dovetail.dev") if told.unread else None
+def _unread(hold: NewPods) -> tuple[Level, str, str] | None:
+    return (WARNING, "", "ask again with a user who may get holds.dovetail.dev") if hold.unread else None
 
 
-def _unreleased(facts: Facts, told: NewPods) -> tuple[Level, str, str] | None:
+def _unreleased(facts: Facts, hold: NewPods) -> tuple[Level, str, str] | None:
     """Return what is wrong where pods are held, and for too long nobody has led who would release them."""
     lease = facts.lease
-    if not told.held or isinstance(lease, str):
+    if not hold.held or isinstance(lease, str):
         return None
     if lease is not None and lease.age_seconds <= (STALE_LEASES + 1) * lease.seconds:
         return None
@@ -78,8 +78,8 @@ def _age(lease: LeaseState | None) -> str:
     return "" if lease is None or lease.age_seconds == float("inf") else f" for {seconds(lease.age_seconds)}"
 
 
-def _without_policy(facts: Facts, told: NewPods) -> tuple[Level, str, str] | None:
-    if told.held is None or facts.policy is not False:
+def _without_policy(facts: Facts, hold: NewPods) -> tuple[Level, str, str] | None:
+    if hold.held is None or facts.policy is not False:
         return None
     advice = "have the chart install its policies (gating.policy.enabled: true, Kubernetes 1.36)"
     return (
@@ -89,18 +89,18 @@ def _without_policy(facts: Facts, told: NewPods) -> tuple[Level, str, str] | Non
     )
 
 
-def _against_plan(facts: Facts, told: NewPods) -> tuple[Level, str, str] | None:
+def _against_plan(facts: Facts, hold: NewPods) -> tuple[Level, str, str] | None:
     """Return what is wrong where the Hold says twice what the plan does not.
 
     Nothing is where `control` has decided as the Hold says: it knows which classes leave their turns unused.
     """
-    if told.why and told.why == facts.held_why:
+    if hold.why and hold.why == facts.held_why:
         return None
     now, later, always = facts.order, facts.later, facts.stated.always_held
-    if now is None or later is None or not is_doubtful(now, told, always):
+    if now is None or later is None or not is_doubtful(now, hold, always):
         return None
     if not is_doubtful(later, facts.new_pods_later, always):
         return None
     after = f"{later.now - now.now:.0f} s later"
-    text = f"nobody waited for room, neither now nor {after}" if told.held else f"somebody waited, now and {after}"
+    text = f"nobody waited for room, neither now nor {after}" if hold.held else f"somebody waited, now and {after}"
     return WARNING, f"; but {text}", "see who leads, and the log of `dovetail control`: it alone writes the Hold"

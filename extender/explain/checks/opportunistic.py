@@ -28,18 +28,18 @@ def _stated(nodes: Sequence[Node]) -> str:
     """Return which nodes get no opportunistic pods, and which state a threshold of their own; empty where none does."""
     refuse = Counter(node.terms.refuses for node in nodes if node.terms.refuses is not None)
     others = [node.terms.threshold for node in nodes if node.terms.refuses is None]
-    told = [f"{many(count, 'node')}: {reason}" for reason, count in sorted(refuse.items())]
+    lines = [f"{many(count, 'node')}: {reason}" for reason, count in sorted(refuse.items())]
     if off := others.count(0.0):
-        told.append(f"{many(off, 'node')}: {THRESHOLD_ANNOTATION} says so, or is broken")
+        lines.append(f"{many(off, 'node')}: {THRESHOLD_ANNOTATION} says so, or is broken")
     own = sum(threshold is not None and threshold > 0 for threshold in others)
-    parts = [f"no opportunistic pods on {', '.join(told)}"] if told else []
+    parts = [f"no opportunistic pods on {', '.join(lines)}"] if lines else []
     return "; ".join([*parts, *([f"with a threshold of their own: {many(own, 'node')}"] if own else [])])
 
 
 def _held(eligible: Eligible) -> str:
     may = f"held, and may run there by their spec: {many(eligible.pods, 'pod')}"
     reasons = sorted(eligible.reasons.items(), key=lambda item: (-item[1], item[0]))
-    told = [f"{many(count, 'pod')}: {reason}" for reason, count in reasons[:MOST_SHOWN]]
+    lines = [f"{many(count, 'pod')}: {reason}" for reason, count in reasons[:MOST_SHOWN]]
     if rest := sum(count for _, count in reasons[MOST_SHOWN:]):
-        told.append(f"{many(rest, 'pod')}: other reasons")
-    return "; ".join([may, *([f"held, and may not: {', '.join(told)}"] if told else [])])
+        lines.append(f"{many(rest, 'pod')}: other reasons")
+    return "; ".join([may, *([f"held, and may not: {', '.join(lines)}"] if lines else [])])
