@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from extender.adapters.metrics.locality import LocalityMetrics
-from extender.adapters.metrics.serve import labelled
+from extender.adapters.metrics.serve import AtScrape, labelled
 from extender.adapters.metrics.watch_restarts import WatchRestarts
 
 _HELD_BUCKETS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
@@ -95,73 +94,63 @@ class ControlMetrics:
 
     def observe(self, gauges: Callable[[], ControlGauges]) -> None:
         """Register what is read at each scrape."""
-        self.registry.register(_State(gauges, self._version))
+        self.registry.register(AtScrape(lambda: _collected(gauges(), self._version)))
 
     def text(self) -> bytes:
         """Return everything in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
-class _State(Collector):
-    def __init__(self, gauges: Callable[[], ControlGauges], version: str) -> None:
-        self._gauges, self._version = gauges, version
-
-    def describe(self) -> Iterator[Metric]:
-        return iter(())
-
-    def collect(self) -> Iterator[Metric]:
-        now = self._gauges()
-        yield labelled("dovetail_build_info", "Always 1.", "version", {self._version: 1.0})
-        yield GaugeMetricFamily("dovetail_ready", "1 once the caches are synced and not stale.", value=float(now.ready))
-        yield GaugeMetricFamily("dovetail_leader", "1 on the replica that acts, 0 on others.", value=float(now.leads))
-        yield GaugeMetricFamily(
-            "dovetail_unbound_pods", "Pods released and not seen bound or refused yet.", value=now.in_flight
-        )
-        yield GaugeMetricFamily(
-            "dovetail_refused_pods", "Pods released that kube-scheduler refuses, not nominated.", value=now.refused
-        )
-        yield GaugeMetricFamily(
-            "dovetail_reserved_idle_ratio",
-            "The part of the cluster that has room and is reserved, by the resource of which it is most.",
-            value=now.kept_idle,
-        )
-        yield labelled(
-            "dovetail_cache_age_seconds", "Time since the watch last said anything.", "resource", now.cache_age_seconds
-        )
-        yield labelled(
-            "dovetail_held_pods", "Pods that our gate holds, or gates of others (gates), by reason.", "reason", now.held
-        )
-        if now.ungated:
-            text = (
-                "Pods without a gate that wait for their turn, by reason; with order: gates, those that were refused."
-            )
-            yield labelled("dovetail_ungated_pods", text, "reason", now.ungated)
-        yield labelled(
-            "dovetail_queue_share",
-            "Dominant share of a queue with pods.",
-            "queue",
-            {name: share for name, (share, _) in now.queues.items()},
-        )
-        yield labelled(
-            "dovetail_queue_fair_share",
-            "Fair share of a queue with pods, among those that have any.",
-            "queue",
-            {name: fair for name, (_, fair) in now.queues.items()},
-        )
-        yield labelled(
-            "dovetail_oldest_wait_seconds",
-            "Time since a queue's oldest pod was created that is held, or refused without a gate.",
-            "queue",
-            now.oldest,
-        )
-        yield labelled(
-            "dovetail_queue_passed_over_seconds",
-            "For how long a queue has waited below its share while room that it could have used went to others.",
-            "queue",
-            now.passed_over,
-        )
-        yield from _holding(now)
-        yield from _load(now)
+def _collected(now: ControlGauges, version: str) -> Iterator[Metric]:
+    yield labelled("dovetail_build_info", "Always 1.", "version", {version: 1.0})
+    yield GaugeMetricFamily("dovetail_ready", "1 once the caches are synced and not stale.", value=float(now.ready))
+    yield GaugeMetricFamily("dovetail_leader", "1 on the replica that acts, 0 on others.", value=float(now.leads))
+    yield GaugeMetricFamily(
+        "dovetail_unbound_pods", "Pods released and not seen bound or refused yet.", value=now.in_flight
+    )
+    yield GaugeMetricFamily(
+        "dovetail_refused_pods", "Pods released that kube-scheduler refuses, not nominated.", value=now.refused
+    )
+    yield GaugeMetricFamily(
+        "dovetail_reserved_idle_ratio",
+        "The part of the cluster that has room and is reserved, by the resource of which it is most.",
+        value=now.kept_idle,
+    )
+    yield labelled(
+        "dovetail_cache_age_seconds", "Time since the watch last said anything.", "resource", now.cache_age_seconds
+    )
+    yield labelled(
+        "dovetail_held_pods", "Pods that our gate holds, or gates of others (gates), by reason.", "reason", now.held
+    )
+    if now.ungated:
+        text = "Pods without a gate that wait for their turn, by reason; with order: gates, those that were refused."
+        yield labelled("dovetail_ungated_pods", text, "reason", now.ungated)
+    yield labelled(
+        "dovetail_queue_share",
+        "Dominant share of a queue with pods.",
+        "queue",
+        {name: share for name, (share, _) in now.queues.items()},
+    )
+    yield labelled(
+        "dovetail_queue_fair_share",
+        "Fair share of a queue with pods, among those that have any.",
+        "queue",
+        {name: fair for name, (_, fair) in now.queues.items()},
+    )
+    yield labelled(
+        "dovetail_oldest_wait_seconds",
+        "Time since a queue's oldest pod was created that is held, or refused without a gate.",
+        "queue",
+        now.oldest,
+    )
+    yield labelled(
+        "dovetail_queue_passed_over_seconds",
+        "For how long a queue has waited below its share while room that it could have used went to others.",
+        "queue",
+        now.passed_over,
+    )
+    yield from _holding(now)
+    yield from _load(now)
 
 
 def _holding(now: ControlGauges) -> Iterator[Metric]:

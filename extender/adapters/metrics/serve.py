@@ -87,31 +87,22 @@ class Metrics:
 
     def observe(self, gauges: Callable[[], Gauges]) -> None:
         """Register what is read at each scrape."""
-        self.registry.register(_State(gauges, self._version))
+        self.registry.register(AtScrape(lambda: _collected(gauges(), self._version)))
 
     def text(self) -> bytes:
         """Return everything in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
-class _State(Collector):
-    def __init__(self, gauges: Callable[[], Gauges], version: str) -> None:
-        self._gauges = gauges
-        self._version = version
-
-    def describe(self) -> Iterator[Metric]:
-        return iter(())
-
-    def collect(self) -> Iterator[Metric]:
-        now = self._gauges()
-        yield labelled("dovetail_build_info", "Always 1.", "version", {self._version: 1.0})
-        yield GaugeMetricFamily("dovetail_ready", "1 once the caches are synced and not stale.", value=float(now.ready))
-        yield labelled(
-            "dovetail_cache_age_seconds", "Time since the watch last said anything.", "resource", now.cache_age_seconds
-        )
-        yield GaugeMetricFamily("dovetail_nodes", "Nodes in the cache.", value=len(now.snapshot.layout.names))
-        yield labelled("dovetail_pods", "Pods in the cache, by state.", "state", now.pods)
-        yield from _sums(now.snapshot)
+def _collected(now: Gauges, version: str) -> Iterator[Metric]:
+    yield labelled("dovetail_build_info", "Always 1.", "version", {version: 1.0})
+    yield GaugeMetricFamily("dovetail_ready", "1 once the caches are synced and not stale.", value=float(now.ready))
+    yield labelled(
+        "dovetail_cache_age_seconds", "Time since the watch last said anything.", "resource", now.cache_age_seconds
+    )
+    yield GaugeMetricFamily("dovetail_nodes", "Nodes in the cache.", value=len(now.snapshot.layout.names))
+    yield labelled("dovetail_pods", "Pods in the cache, by state.", "state", now.pods)
+    yield from _sums(now.snapshot)
 
 
 def _sums(snapshot: Snapshot) -> Iterator[Metric]:
@@ -129,6 +120,21 @@ def _sums(snapshot: Snapshot) -> Iterator[Metric]:
         by_name = dict(zip(layout.axis, map(float, values), strict=True))
         by_name.pop(UNADVERTISED, None)
         yield labelled(name, text, "dimension", by_name)
+
+
+class AtScrape(Collector):
+    """Exports what a function yields at each scrape."""
+
+    def __init__(self, collected: Callable[[], Iterator[Metric]]) -> None:
+        self._collected = collected
+
+    def describe(self) -> Iterator[Metric]:
+        """Return nothing: what is exported is known at a scrape."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """Return what there is now."""
+        return self._collected()
 
 
 def labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
