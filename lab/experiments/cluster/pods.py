@@ -26,16 +26,14 @@ class ClusterContender:
     """A way to schedule. `hinted`: maps prefer their block's nodes by node affinity."""
 
     name: str
-    about: str
     hinted: bool = False
 
 
-DOVETAIL = ClusterContender("Dovetail", "serve and control; maps say where their input is by our annotation")
-STOCK = ClusterContender(
-    "stock", "the default scheduler; maps prefer the nodes of their block by node affinity", hinted=True
-)
-PLAIN = ClusterContender("plain stock", "the default scheduler, which is not told where blocks are")
-CONTENDERS = {"dovetail": DOVETAIL, "stock": STOCK, "plain-stock": PLAIN}
+DOVETAIL = ClusterContender("Dovetail")
+"""`serve` and `control`; maps say where their input is by our annotation."""
+STOCK = ClusterContender("stock", hinted=True)
+PLAIN = ClusterContender("plain stock")
+"""The default scheduler, which is not told where blocks are."""
 
 
 def node_names(cluster: Machines) -> list[str]:

@@ -14,8 +14,6 @@ import msgspec
 from lab.experiments.fit.search import Trial
 from lab.experiments.fit.targets import MeasuredCells, Target, with_factors
 
-HERE = Path(__file__).parent
-
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -49,20 +47,9 @@ def document(target: Target, told: Told, first: Trial, best: Trial) -> dict[str,
     }
 
 
-def path_of(group: str) -> Path:
-    """Return the file of a workload."""
-    return HERE / f"{group}.json"
-
-
 def write(path: Path, content: dict[str, Any]) -> None:
     """Write a file, one value a line."""
     path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
-
-
-def read(group: str) -> dict[str, Any]:
-    """Return what the file of a workload holds."""
-    content: dict[str, Any] = msgspec.json.decode(path_of(group).read_bytes())
-    return content
 
 
 def _values(target: Target, trial: Trial) -> dict[str, Any]:

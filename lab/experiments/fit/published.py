@@ -102,8 +102,5 @@ TABLE_3 = _cells(
 It is about what is "used", which goes no higher than what a disk or a link carries.
 """
 
-VARIATIONS = {"cpu": 1.42, "memory": 1.26, "disk": 2.24, "network": 2.05}
-"""Coefficients of variation of what tasks need (2.2.2)."""
-
 SUITE_SECONDS = 5 * 3600.0
 """5.1: an experiment run of the deployment takes about five hours."""

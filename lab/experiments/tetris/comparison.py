@@ -20,8 +20,6 @@ FAIR, CAPACITY = TetrisContender("slot-fair"), TetrisContender("capacity")
 DRF, EXACT_DRF = TetrisContender("drf-yarn"), TetrisContender("drf")
 """The paper's DRF is YARN's, which rounds requests up (5.1); beside it one that gives each task its exact request."""
 
-_IO = ("disk-read", "disk-write", "network-in", "network-out")
-
 
 @dataclass(frozen=True, slots=True)
 class Against:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from lab.experiments.graphene.on_engine import job_seconds
 from lab.experiments.graphene.rules import CONTENDERS
 from lab.sim.dag.executors import Executors
 from lab.sim.dag.tpch import Arrival, Query
+from tests.lab.experiments.graphene.on_engine import job_seconds
 
 EXECUTORS = 3
 
