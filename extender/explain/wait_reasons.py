@@ -9,9 +9,10 @@ from extender.cluster.model import HOLD_GATE, Pod
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
 from extender.control.pod_shapes import shape_of
+from extender.control.reclaim.pod_needs import need_of
 from extender.control.release.refusals import refused_pods
-from extender.planner import HELD_KINDS, Plan
-from extender.verdict import judge
+from extender.planner import HELD_KINDS, SOURCES_ARE_BUSY, Plan
+from extender.verdict import judge, room_for
 
 GATES, RELEASING, GANG, PACE, TURN, SHARE = "gates", "releasing", "gang", "pace", "turn", "share"
 REFUSED, TRYING = "refused", "trying"
@@ -36,6 +37,7 @@ IS_TRIED_AGAIN = Reason(TRYING, "its turn has come: kube-scheduler has yet to tr
 OTHERS_FIRST = Reason(TURN, "it would fit, but others go first")
 HIGHER_FIRST = Reason(TURN, "it would fit, but pods of higher priority go first")
 BELOW_SHARE_FIRST = Reason(SHARE, "it would fit, but its queue has its share: queues below theirs go first")
+INPUT_IS_BUSY = Reason(SOURCES_ARE_BUSY.kind, SOURCES_ARE_BUSY.text)
 
 _WOULD_FIT_OTHERWISE = ("no-room", "gang", "reserved", "input")
 """Kinds that the planner may give only because of what it placed before."""
@@ -103,6 +105,7 @@ class _ClassReasons:
 
     def __init__(self, input_builder: PlanInputBuilder, snapshot: Snapshot, plan_input: PlanInput, plan: Plan) -> None:
         self._input_builder, self._snapshot, self._plan = input_builder, snapshot, plan
+        self._pods = plan_input.pods
         self._row = {
             id(task_class): row for row, task_class in enumerate(plan_input.classes) if plan_input.pods[row] is None
         }
@@ -137,20 +140,29 @@ class _ClassReasons:
         held = self._plan.held.get(row)
         if held is None:
             return None
-        if self._going and held.kind in _WOULD_FIT_OTHERWISE and self._had_room(task_class):
-            return self._turn(task_class)
+        like = next(iter(self._pods[row] or ()), task_class.template)
+        if self._going and held.kind in _WOULD_FIT_OTHERWISE and self._had_room(like):
+            return self._turn(task_class) if self._could_read(like) else INPUT_IS_BUSY
         if held.kind == "too-large" and (missing := self._snapshot.layout.unadvertised(task_class.template.demand)):
             return Reason(held.kind, f"no node advertises {' or '.join(missing)}")
         return Reason(held.kind, held.text)
 
-    def _had_room(self, task_class: TaskClass) -> bool:
-        """Say whether one of a class fits somewhere before anything is placed."""
-        like = task_class.template
-        key: tuple[Constraints | object, ...] = (tuple(sorted(like.demand.items())), like.constraints, like.priority)
+    def _had_room(self, like: Pod) -> bool:
+        """Say whether such a pod fits somewhere before anything is placed."""
+        demand = tuple(sorted(like.demand.items()))
+        key: tuple[Constraints | object, ...] = (demand, like.constraints, like.priority, like.inputs)
         if key not in self._room:
             allowed = self._input_builder.allowed_nodes.allowed(like, self._snapshot.layout)
             self._room[key] = bool((judge(self._snapshot, like).passed & allowed).any())
         return self._room[key]
+
+    def _could_read(self, like: Pod) -> bool:
+        """Say whether such a pod can read its input on a node where it fits, before anything is placed."""
+        if not like.inputs:
+            return True
+        layout, allowed_nodes = self._snapshot.layout, self._input_builder.allowed_nodes
+        fitting = need_of(like, layout, allowed_nodes).nodes(room_for(self._snapshot, like))
+        return bool((fitting & allowed_nodes.allowed(like, layout)).any())
 
     def _turn(self, task_class: TaskClass) -> Reason:
         """Return who goes before a class that would fit: higher priority, queues below their share, or just others."""

@@ -12,6 +12,8 @@ from extender.planner.locality.delay import Locality
 from extender.planner.locality.preferred import CROWDED, RESERVED, described, states
 from extender.planner.plan import Near, Reservation, WaitLeft, WaitReason
 
+SOURCES_ARE_BUSY = WaitReason("input", "the nodes that hold its input have no disk read or network out to spare")
+
 _BARRED = "node selector, affinity, taints, cordons or volumes"
 
 
@@ -56,7 +58,7 @@ def _reason(board: Board, gangs: Gangs, index: int) -> WaitReason:
     if short[allowed].any(axis=1).all():
         return WaitReason("no-room", _no_room(board, short, allowed))
     if index in board.sources.dead or not (own or board.sources.able(np.array([index]), nodes).any()):
-        return WaitReason("input", "the nodes that hold its input have no disk read or network out to spare")
+        return SOURCES_ARE_BUSY
     if short_of(free, demand)[allowed].any(axis=1).all():
         return WaitReason("reserved", "the room that it would fit into is reserved for others")
     return WaitReason("input", "reading its input needs more disk read or network in than nodes with room have free")

@@ -6,7 +6,7 @@ import pytest
 
 from extender.cluster.eligibility import Constraints
 from extender.cluster.events import GroupSeen
-from extender.cluster.model import HOLD_GATE, Group
+from extender.cluster.model import HOLD_GATE, Group, Node
 from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import Backlog
 from extender.control.release.loop import Pace
@@ -239,3 +239,15 @@ def test_a_released_pod_whose_nomination_is_being_cleared_is_not_held():
     scene.step()
     assert scene.written == [("clear", "a")]
     assert scene.why() == {}
+
+
+def test_a_pod_whose_input_cannot_be_read_is_not_told_that_it_would_fit():
+    # n1 has room for one; n2 holds the input, is full, and has 20 of the 50 to spare that a reader takes of its disk.
+    room, reads = {"cpu": 100.0, "disk-read": 100.0, "network-in": 100.0}, {"cpu": 100.0, "disk-read": 50.0}
+    scene = Scene(*(Node(name, room) for name in ("n1", "n2")))
+    scene.see(pod("runs", {"cpu": 100.0, "disk-read": 80.0}, gates=(), node="n2"))
+    scene.see(pod("first", created=1.0, duration=1.0))
+    scene.see(pod("plain", reads, created=2.0), pod("reader", reads, created=3.0, inputs=(("n2", 1.0),)))
+    assert scene.why() == {"first": IS_PACED, "plain": reasons.OTHERS_FIRST, "reader": reasons.INPUT_IS_BUSY}
+    scene.end("runs")
+    assert scene.why() == {"first": IS_PACED, "plain": IS_PACED, "reader": reasons.OTHERS_FIRST}
