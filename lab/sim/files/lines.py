@@ -67,7 +67,7 @@ def _begins_recording(text: bytes) -> bool:
     """Say whether this is the first line of what `dovetail record` writes."""
     try:
         return msgspec.json.decode(text, type=_Kind).kind == "begin"
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 
 

@@ -94,7 +94,7 @@ def wfformat_job(path: Path) -> Iterator[tuple[str, JobLine]]:
     except msgspec.ValidationError as error:
         said = mistake(error, _Document, decoded(text), whole="one JSON object")
         raise TraceError(f"{where}: {_with_task(said, text)}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise TraceError(f"{where}: {_unreadable(text, error)}; accepted: one JSON document in UTF-8") from None
     yield where, _job(where, document)
 
@@ -109,7 +109,7 @@ def _with_task(said: str, text: bytes) -> str:
         for part in (*found[1].split("."), int(found[2])):
             given = given[part]
         task = msgspec.convert({key: given[key] for key in ("id", "name") if key in given}, _Task)
-    except (msgspec.DecodeError, LookupError, TypeError):  # it is wrong in more than one way
+    except (msgspec.DecodeError, RecursionError, LookupError, TypeError):  # it is wrong in more than one way
         return said
     return said.replace(": ", f"{task.words()}: ", 1) if task.key() else said
 

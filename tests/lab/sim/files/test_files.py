@@ -198,6 +198,7 @@ def test_what_a_job_is_a_run_of_is_read_and_most_run_once(tmp_path, machines, su
     [
         ('{"job": "a", "stages": [', "the file ends within this line"),
         ('{"job": "a", "arrives": NaN}\n', "not one JSON object"),
+        ('{"job": ' + "[" * 100_000 + "\n", "line 1: field job: accepted: text"),
         ("[1]\n", "line 1: a list; accepted: one JSON object on each line, with job, stages"),
         ("", "has no jobs"),
     ],
