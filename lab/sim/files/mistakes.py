@@ -42,11 +42,16 @@ def not_text(text: bytes) -> str:
 
 
 def decoded(line: bytes) -> Any:  # noqa: ANN401 - whatever JSON says
-    """Return what a line says, every number as a float; None where it cannot be read to its end."""
+    """Return what a line says; None where it cannot be read to its end."""
     try:
-        return json.loads(line, parse_int=float, parse_float=float)
+        return json.loads(line, parse_int=_number)
     except (ValueError, RecursionError):
         return None
+
+
+def _number(digits: str) -> float:
+    """Return a whole number as what it is; a very long one as a float."""
+    return int(digits) if len(digits) < _LONGEST_SHOWN else float(digits)
 
 
 def mistake(
@@ -91,13 +96,13 @@ def _value(value: object) -> str:
     """Return a value as a file says it; of lists and objects only what they are; "" for what was not found."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
-        return str(int(value))
     if isinstance(value, str):
         return repr(shown(value))
     if value == [] or value == {}:
         return "an empty list" if value == [] else "an empty object"
-    return {dict: "an object", list: "a list", float: str(value), type(None): "null"}.get(type(value), "")
+    if isinstance(value, int | float):
+        return str(value)
+    return {dict: "an object", list: "a list", type(None): "null"}.get(type(value), "")
 
 
 def _at(given: object, path: str) -> Any:  # noqa: ANN401 - whatever JSON says

@@ -79,6 +79,7 @@ def replay(tmp_path, machines, policy, *jobs):
         (stage(demand={"memory": 1, "cpu": True}), "field stages[0].demand.cpu: true; accepted: a number or text"),
         (stage(nodeSelector={"a": "b", "zone": 1}), "field stages[0].nodeSelector.zone: 1; accepted: text"),
         (stage(tasks=0), "field stages[0].tasks"),
+        (stage(tasks=2.0), "field stages[0].tasks: 2.0; accepted: a whole number"),
         (stage(demand={"cpu": -1}), "field stages[0].demand.cpu: '-1' is negative"),
         (stage(demand={"cpu": "lots"}), "field stages[0].demand.cpu: 'lots' is not a quantity; accepted"),
         (stage(demand={"gpu": 1}), "field stages[0].demand.gpu: there is no such resource; accepted: cpu, memory"),

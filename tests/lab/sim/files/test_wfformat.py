@@ -141,10 +141,10 @@ def test_a_workflow_is_a_workload_of_one_job(tmp_path):
         ),
         (
             took_s(runtimeInSeconds=2e9),
-            "runtimeInSeconds (task 's'): 2000000000; accepted: a number, 1000000000 or less",
+            "runtimeInSeconds (task 's'): 2000000000.0; accepted: a number, 1000000000 or less",
         ),
         (took_s(memoryInBytes=1e17), "memoryInBytes (task 's'): 1e+17; accepted: a number, 9000000000000000 or less"),
-        (took_s(coreCount=1e13), "coreCount (task 's'): 10000000000000; accepted: a number, 9000000000000 or less"),
+        (took_s(coreCount=1e13), "coreCount (task 's'): 10000000000000.0; accepted: a number, 9000000000000 or less"),
         (document([3]), "field workflow.specification.tasks[0]: 3; accepted: an object"),
         (document([{"parents": []}]), "field workflow.specification.tasks[0].id: '' is not in"),
         ({"workflow": {"tasks": [{"parents": []}]}}, "field workflow.tasks[0]: it has no id; accepted: id, or name"),
