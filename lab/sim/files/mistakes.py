@@ -75,6 +75,8 @@ def mistake(
         accepted = f"{whole}, with {', '.join(_fields_at(kind, field))}"
     elif text.startswith("Invalid enum value"):
         accepted = ", ".join(repr(choice) for choice in _choices(kind, field))
+    elif text == "Number out of range":
+        accepted = "a finite number"
     elif expected := _EXPECTED.fullmatch(text):
         accepted = _accepted(expected)
     else:

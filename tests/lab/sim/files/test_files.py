@@ -131,10 +131,12 @@ def test_a_key_that_stands_twice_is_refused(tmp_path, machines):
         workload_of(path, machines_of(machines))
 
 
-def test_a_number_of_very_many_digits_is_read_or_refused_in_our_words(tmp_path, machines):
+@pytest.mark.parametrize("number", ["9" * 5000, "1e400"])
+def test_a_number_that_is_too_large_to_be_one_is_refused_with_its_field(tmp_path, machines, number):
     path = tmp_path / "jobs.jsonl"
-    path.write_text(json.dumps(job()).replace('"seconds": 10', '"seconds": ' + "9" * 5000) + "\n")
-    with pytest.raises(TraceError, match="line 1"):
+    path.write_text(json.dumps(job()).replace('"seconds": 10', '"seconds": ' + number) + "\n")
+    said = r"line 1: field stages\[0\]\.seconds: inf; accepted: a finite number"
+    with pytest.raises(TraceError, match=said):
         workload_of(path, machines_of(machines))
 
 
