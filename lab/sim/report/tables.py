@@ -36,8 +36,8 @@ _MAIN = {
 
 NOTES = (
     "Job time: from a job's arrival to the end of its last task. Use: what tasks really use, mean over the time from "
-    "the first start to the last; a task that only waits for its gang uses its memory alone. Over-allocated: the part "
-    "of machines and time in which more is wanted than there is.",
+    "the first start to the last; a task counts until the plan that sees its end, and one that only waits for its gang "
+    "uses its memory alone. Over-allocated: the part of machines and time in which more is wanted than there is.",
     f"Slowed jobs: those that take over {SLOWED_PERCENT:g} % longer than under the first policy, and by how much in "
     "the mean and at worst. Unfairness: the jobs that got less than an equal share over their life, and how much less "
     "(Tetris, 5.3.2). Median of job changes: half of the jobs gain more than that, in percent of their time.",

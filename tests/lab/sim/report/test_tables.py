@@ -15,11 +15,11 @@ from lab.sim.workloads.workload import Job, Machines, Stage, Workload
 CORE = np.array([1000.0, 0, 0, 0, 0, 0])
 
 
-def outcome(policy="first", *, queues=("a", "b")):
+def outcome(policy="first", *, queues=("a", "b"), heartbeat=0.0):
     """Return a run of jobs of 10 s, one in each queue, which come at 0 s and take turns on one core."""
     jobs = [Job(queue, 0.0, [Stage("s", CORE, 0.0, 10.0, np.array([10.0]))], queue) for queue in queues]
     machines = Machines("one", np.array([[1000.0, 64, 100, 100, 100, 100]]))
-    made = run(Workload("w", jobs), machines, FirstFit(), seed=1, settings=SimulationSettings(0.0))
+    made = run(Workload("w", jobs), machines, FirstFit(), seed=1, settings=SimulationSettings(heartbeat))
     return replace(made, policy=policy)
 
 
@@ -59,6 +59,13 @@ def test_waits_and_job_times_by_queue_are_in_the_table_and_in_json():
     assert (told["longest_wait"], told["mean_job_time_by_queue"]) == (10.0, {"a": 10.0, "b": 20.0})
     assert told["mean_use"]["cpu"] == 1.0
     assert "mean job time: a" not in cells([outcome(queues=("a",))])
+
+
+def test_what_is_measured_of_machines_counts_a_task_until_the_plan_that_sees_its_end():
+    made = outcome(queues="abc", heartbeat=40.0)
+    assert [job.ended for job in made.jobs] == [10, 50, 90]  # so the core is used for a quarter of the time
+    assert tables.mean_use(made)[0] == 1
+    assert "a task counts until the plan that sees its end" in tables.NOTES[0]
 
 
 def test_resources_that_no_task_demands_and_reads_that_there_are_none_of_have_no_line():
