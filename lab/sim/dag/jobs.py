@@ -7,6 +7,7 @@ import numpy as np
 from extender.arrays import Floats, Rows
 from extender.cluster.resources import CPU_INDEX, DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.graph import Dag, Machines, Parent, Stage
+from extender.words import many
 from lab.errors import SpecError
 from lab.sim.workloads import workload as simulated
 from lab.sim.workloads.waves import seconds_alone
@@ -20,7 +21,8 @@ def job_of(jobs: Sequence[Job], name: str | None) -> Job:
         return jobs[0]
     if name is None or name not in known:
         some = ", ".join([*list(known)[:5], *(["..."] if len(known) > 5 else [])])
-        raise SpecError(f"--job {name or 'is missing'}: the workload has {len(jobs)} jobs; accepted: one of {some}")
+        count = many(len(jobs), "job")
+        raise SpecError(f"--job {name or 'is missing'}: the workload has {count}; accepted: one of {some}")
     return known[name]
 
 

@@ -68,6 +68,8 @@ def test_a_report_has_a_chart_of_the_stages_and_one_of_the_machines(graph, tmp_p
 def test_one_of_several_jobs_is_named(graph):
     with pytest.raises(DovetailError, match="--job is missing: the workload has 2 jobs; accepted: one of etl, other"):
         graph(jobs=(JOB, {**JOB, "job": "other"}))
+    with pytest.raises(DovetailError, match="--job other: the workload has 1 job; accepted: one of etl"):
+        graph("--job=other")
     assert "other: 3 stages" in graph("--job=other", jobs=(JOB, {**JOB, "job": "other"}))
 
 
