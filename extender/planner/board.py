@@ -63,7 +63,7 @@ class Board:
         if nominated is not None:
             self.free -= nominated.T
         self.reserved: Floats = np.zeros(self.free.shape)
-        self.left = waiting.count.tolist()
+        self.left: Counts = waiting.count.astype(np.int64)
         self.alive = waiting.count > 0
         # 2. Who reads where, and who waits for a start near its input; None where nobody chooses.
         self.sources = Sources(
@@ -99,7 +99,7 @@ class Board:
 
     def admit(self, classes: Mask) -> None:
         """Let only these classes [C] go from now on."""
-        self.alive = classes & (np.array(self.left) > 0)
+        self.alive = classes & (self.left > 0)
         self.patient = True
         if self._better_nodes is not None:
             self._better_nodes.forget()
@@ -343,7 +343,7 @@ class Board:
     def _most(self, candidates: NodeCandidates, places: Rows) -> Counts:
         """Return how many tasks of these candidates wait, of those that read there how many can [k]."""
         rows = candidates.rows[places]
-        waiting = np.array([self.left[row] for row in rows.tolist()])
+        waiting = self.left[rows]
         can_read = np.minimum(waiting, self.sources.local(rows, np.array([candidates.node])))
         return np.where(candidates.near[places], can_read, waiting)
 

@@ -43,7 +43,7 @@ class Gangs:
 
     def missing(self, board: Board, gangs: Rows) -> Counts:
         """Return how many tasks of these gangs the plan has too few, 0 or less where it has enough."""
-        started = self._count - np.array(board.left, dtype=np.int64)
+        started = self._count - board.left
         return np.asarray(self.least[gangs] - self._total(started)[gangs])
 
     def waits(self, gang: int) -> int:
@@ -83,7 +83,7 @@ def start_due_gangs(board: Board, gangs: Gangs, level: Mask) -> Rows:
     its turn with all others.
     """
     fairness = board.fairness
-    due = level & (fairness.due < np.inf) & (np.array(board.left) > 0)
+    due = level & (fairness.due < np.inf) & (board.left > 0)
     rows = gangs.rows(due)
     earliest = [fairness.due[due & (gangs.of == gang)].min() for gang in rows.tolist()]
     order = rows[np.argsort(earliest, kind="stable")].tolist()
@@ -155,7 +155,7 @@ def _within_part(board: Board, gangs: Gangs, gang: int) -> bool:
     fairness, missing = board.fairness, int(gangs.missing(board, np.array([gang]))[0])
     takes, queue = np.zeros(fairness.takes.shape[1]), int(fairness.queue[members[0]])
     for row in members.tolist():
-        tasks = min(missing, board.left[row])
+        tasks = min(missing, board.left.item(row))
         takes, missing = takes + tasks * fairness.takes[row], missing - tasks
     begun = board.waiting.since.item(int(members[0])) == -np.inf  # its queue had that turn already
     return begun or fairness.queues.may_pass(queue, takes)

@@ -102,7 +102,7 @@ def _plan(
         reservations.reserve_for_queues(level)
     # 7. Say what the next plan goes on with, and when it should be made at the latest.
     if board.locality is not None:
-        waits, again_at = board.locality.outcome(now, np.array(board.left) > 0)
+        waits, again_at = board.locality.outcome(now, board.left > 0)
     else:
         waits, again_at = waits_without((), waiting, carried, now), np.inf
     by_due = {name for name, due in zip(jobs.queue_names, board.fairness.by_due.tolist(), strict=True) if due}

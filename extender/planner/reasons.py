@@ -22,8 +22,7 @@ def held(board: Board, gangs: Gangs, reserved: Mapping[str, Reservation]) -> dic
     nodes = {name: of.nodes for of in reserved.values() for name in {name for name, _, _ in of.room}}
     return {
         row: _with_reserved(_reason(board, gangs, row), nodes.get(board.waiting.names[row], ()))
-        for row, left in enumerate(board.left)
-        if left
+        for row in board.left.nonzero()[0].tolist()
     }
 
 

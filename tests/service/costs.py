@@ -3,6 +3,8 @@
 import gc
 import sys
 
+import numpy as np
+
 
 def calls_of(action):
     """Return how many functions are called, ours and Python's own."""
@@ -15,3 +17,21 @@ def calls_of(action):
         sys.setprofile(None)
         gc.enable()
     return len(calls)
+
+
+def elements_of(monkeypatch, names, action):
+    """Return how long the first arguments of all calls of numpy's functions of these names are together."""
+    lengths = []
+
+    def counted(function):
+        def call(*args, **more):
+            lengths.append(len(args[0]) if np.ndim(args[0]) else 1)
+            return function(*args, **more)
+
+        return call
+
+    with monkeypatch.context() as patched:
+        for name in names:
+            patched.setattr(np, name, counted(getattr(np, name)))
+        action()
+    return sum(lengths)

@@ -51,16 +51,11 @@ class Reservations:
         self._before = board.carried
         self.reserved: dict[str, Reservation] = {}
         self.owed: dict[str, float] = {}
-        names = board.waiting.names
-        self._row = {name: row for row, name in enumerate(names)} if self._is_carried() else {}
+        self._row = {name: row for row, name in enumerate(board.waiting.names)}
         self.lapsed: dict[str, Lapse] = {
             name: lapse for name, lapse in board.carried.lapsed.items() if name in self._row
         }
         self._note_owed()
-
-    def _is_carried(self) -> bool:
-        before = self._before
-        return bool(before.reserved or before.owed or before.lapsed)
 
     # -- at the beginning of a level
 
@@ -104,7 +99,7 @@ class Reservations:
     def reserve_for_due(self, level: Mask) -> None:
         """Reserve room for who is due, has none and fits nowhere now."""
         fairness = self._board.fairness
-        due = level & (np.array(self._board.left) > 0) & (fairness.due < np.inf)
+        due = level & (self._board.left > 0) & (fairness.due < np.inf)
         for queue in self._queues(due):
             rows = (due & (fairness.queue == queue)).nonzero()[0]
             rows = rows[np.argsort(fairness.due[rows], kind="stable")][:_CLASSES_TRIED]
@@ -127,11 +122,11 @@ class Reservations:
         ends = self._now + board.waiting.duration
         may = level & (self._gangs.of < 0) & (board.waiting.count > 0)
         for name, reservation in self.reserved.items():
-            row = self._row_of(name)
+            row = self._row[name]
             if self._gangs.of[row] < 0 or name in self.lapsed:
                 continue
             short = may & (ends <= reservation.ready) & (fairness.queue == fairness.queue[row])
-            short &= np.array(board.left) > 0
+            short &= board.left > 0
             if not short.any():
                 continue
             most = int(self._spare(self._claimant_of(row)) / fairness.takes[short].max(initial=_ROUNDING))
@@ -189,12 +184,12 @@ class Reservations:
     def _is_due(self, level: Mask) -> bool:
         """Whether anybody who waits in a level is due."""
         board = self._board
-        return bool((level & (np.array(board.left) > 0) & (board.fairness.due < np.inf)).any())
+        return bool((level & (board.left > 0) & (board.fairness.due < np.inf)).any())
 
     def _left_waiting(self, classes: Mask) -> Mask:
         """Return those of these classes [C] that the plan leaves waiting, for no nearer node: they want no other."""
         board = self._board
-        waits = classes & (np.array(board.left) > 0)
+        waits = classes & (board.left > 0)
         return waits if board.locality is None else waits & ~board.locality.nearness.chooses
 
     def _longest_waiting(self, classes: Mask, queue: int) -> list[int]:
@@ -239,7 +234,7 @@ class Reservations:
         rows = (self._gangs.of == gang).nonzero()[0].tolist()
         missing, tasks = int(self._gangs.least[gang]), []
         for member in rows:
-            tasks.append(min(missing, self._board.left[member]))
+            tasks.append(min(missing, self._board.left.item(member)))
             missing -= tasks[-1]
         return Claimant(tuple(rows), tuple(tasks), gang)
 
@@ -247,7 +242,7 @@ class Reservations:
         """Return the queues of these classes [C] without a reservation, the next one first; not all of very many."""
         fairness = self._board.fairness
         queues = np.unique(fairness.queue[classes])
-        has = {int(fairness.queue[self._row_of(name)]) for name in self.reserved}
+        has = {int(fairness.queue[self._row[name]]) for name in self.reserved}
         order = queues[np.argsort(fairness.queues.keys[queues], kind="stable")].tolist()
         return [queue for queue in order if queue not in has][:_QUEUES_TRIED]
 
@@ -303,9 +298,6 @@ class Reservations:
 
     def _name(self, claimant: Claimant) -> str:
         return self._board.waiting.names[claimant.row]
-
-    def _row_of(self, name: str) -> int:
-        return self._row[name] if name in self._row else self._board.waiting.names.index(name)
 
     def _note_owed(self) -> None:
         """Add to what queues are owed that save for a large claimant, and have what they save count as theirs."""
@@ -381,7 +373,7 @@ class Reservations:
         """Take the room that is reserved from what others see as free, or give it back."""
         board = self._board
         for name, node_name, tasks in reservation.room:
-            node, row = board.snapshot.layout.rows.get(node_name), self._row_of(name)
+            node, row = board.snapshot.layout.rows.get(node_name), self._row[name]
             if node is not None:
                 amounts = sign * tasks * _demand_on(board, row, node)
                 board.free[:, node] -= amounts

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from extender.cluster.waiting import Blocks, Running, Shuffle
 from extender.planner import Carried, Policy
 from extender.planner.plan import Reservation
+from tests.service.costs import elements_of
 from tests.service.planner.scenes import (
     cluster,
     left_in,
@@ -163,3 +164,24 @@ def without_lower(plan, waiting, row):
     stays = waiting.priority[plan.assignments.task_class] >= waiting.priority[row]
     a = plan.assignments
     return replace(plan, assignments=type(a)(a.task_class[stays], a.node[stays], a.task[stays], a.source[stays]))
+
+
+def test_a_level_of_priority_copies_no_list_of_all_classes(monkeypatch):
+    # 100 classes on 100 levels. One copy of what is left at each would be 10,000 elements; there were nine.
+    count = 100
+    waiting = with_priority(tasks(*[(row, 1, (1,)) for row in range(count)]), *range(count))
+    waiting = replace(waiting, running=Running(np.zeros(1, np.intp), np.array([9.0]), np.ones((1, 6))))
+    assert elements_of(monkeypatch, ["array"], lambda: once(cluster((30,)), waiting)) < 10 * count
+
+
+def test_a_reservation_is_found_by_its_name_without_a_search_at_each_level():
+    class Names(list):
+        def index(self, name):
+            raise AssertionError(f"all classes are searched for {name}")
+
+    # Nothing has room for the first, which outranks two more.
+    waiting = with_priority(tasks((0, 1, (4,)), (1, 1, (9,)), (2, 1, (9,))), 20, 10, 0)
+    running = Running(np.zeros(1, np.intp), np.array([9.0]), np.array([[2.0, *[0.0] * 5]]))
+    waiting = replace(waiting, names=Names(waiting.names), running=running)
+    plan = once(cluster((4,), allocated=[[2, *[0] * 5]]), waiting)
+    assert reserved_nodes(plan) == {"class0": ["n0"]}
