@@ -32,28 +32,43 @@ class Gangs:
         self.of: Rows = np.where(many[gang], gang, -1)
         self._count, self._behind = waiting.count, waiting.behind
         self._most_if_empty: dict[int, int] = {}
+        # The classes with a gang, gang by gang, and where each gang's begin.
+        mine = (self.of >= 0).nonzero()[0]
+        self._rows = mine[np.argsort(self.of[mine], kind="stable")]
+        self._begins = np.searchsorted(self.of[self._rows], np.arange(len(self.least) + 1)).tolist()
 
     def rows(self, classes: Mask) -> Rows:
         """Return the gangs that have tasks waiting among these classes [C]."""
         return np.unique(self.of[classes & (self.of >= 0) & (self._count > 0)]) if len(self.least) else _NOBODY
 
-    def members(self, gangs: Rows) -> Mask:
+    def members(self, gangs: Rows | list[int]) -> Mask:
         """Return the classes [C] of these gangs."""
-        return np.isin(self.of, gangs)
+        is_one = np.zeros(len(self.least) + 1, dtype=np.bool_)  # the last place is for those without a gang
+        is_one[gangs] = True
+        return is_one[self.of]
+
+    def rows_of(self, gang: int) -> Rows:
+        """Return the classes of one gang, as rows: to ask for one gang after the other costs no more than for all."""
+        return self._rows[self._begins[gang] : self._begins[gang + 1]]
 
     def missing(self, board: Board, gangs: Rows) -> Counts:
         """Return how many tasks of these gangs the plan has too few, 0 or less where it has enough."""
         started = self._count - board.left
         return np.asarray(self.least[gangs] - self._total(started)[gangs])
 
+    def lacks(self, board: Board, gang: int) -> int:
+        """Return the same of one gang."""
+        rows = self.rows_of(gang)
+        return int(self.least[gang] - (self._count[rows] - board.left[rows]).sum())
+
     def waits(self, gang: int) -> int:
         """Return how many tasks of the gang wait."""
-        return int(self._total(self._count)[gang])
+        return int(self._count[self.rows_of(gang)].sum())
 
     def most_if_empty(self, board: Board, gang: int) -> int:
         """Return how many tasks of the gang could start if those of each shape had all nodes, empty, to themselves."""
         if gang not in self._most_if_empty:
-            rows = self.members(np.array([gang])).nonzero()[0]
+            rows = self.rows_of(gang)
             every = np.arange(board.free.shape[1])
             tasks: Counter[tuple[bytes, bytes]] = Counter()
             places: dict[tuple[bytes, bytes], float] = {}
@@ -69,7 +84,7 @@ class Gangs:
     def in_line(self, gangs: list[int]) -> list[int]:
         """Return the gangs, those further to the front of their FIFO queue first, otherwise as they are."""
         behind = self._behind
-        return gangs if behind is None else sorted(gangs, key=lambda gang: behind[self.of == gang].min())
+        return gangs if behind is None else sorted(gangs, key=lambda gang: behind[self.rows_of(gang)].min())
 
     def _total(self, tasks: Counts) -> Counts:
         mine = self.of >= 0
@@ -85,8 +100,9 @@ def start_due_gangs(board: Board, gangs: Gangs, level: Mask) -> Rows:
     fairness = board.fairness
     due = level & (fairness.due < np.inf) & (board.left > 0)
     rows = gangs.rows(due)
-    earliest = [fairness.due[due & (gangs.of == gang)].min() for gang in rows.tolist()]
-    order = rows[np.argsort(earliest, kind="stable")].tolist()
+    earliest = np.full(len(gangs.least), np.inf)
+    np.minimum.at(earliest, gangs.of[due & (gangs.of >= 0)], fairness.due[due & (gangs.of >= 0)])
+    order = rows[np.argsort(earliest[rows], kind="stable")].tolist()
     out = [
         gang
         for gang in order
@@ -107,7 +123,7 @@ def fill_by_gangs(board: Board, gangs: Gangs, level: Mask, out: Rows) -> None:
         gang for gang in gangs.in_line(left_out) if _could_fit(board, gangs, gang) and goes_whole(board, gangs, gang)
     ]
     if went:  # with their least: the rest of them may have what there still is
-        board.admit(gangs.members(np.array(went)))
+        board.admit(gangs.members(went))
         match(board, board)
 
 
@@ -125,7 +141,7 @@ def _match_together(board: Board, gangs: Gangs, classes: Mask) -> list[int]:
     undo = board.checkpoint()
     out: list[int] = []
     for tried in itertools.count():
-        board.admit(classes & ~gangs.members(np.array(out)))
+        board.admit(classes & ~gangs.members(out))
         match(board, board)
         missing, least = gangs.missing(board, rows), gangs.least[rows]
         partial = np.count_nonzero((missing > 0) & (missing < least))
@@ -140,9 +156,8 @@ def _match_together(board: Board, gangs: Gangs, classes: Mask) -> list[int]:
 
 def _could_fit(board: Board, gangs: Gangs, gang: int) -> bool:
     """Whether so many tasks of the gang wait and would fit if each of its classes had the open nodes to itself."""
-    classes = gangs.members(np.array([gang])).nonzero()[0]
     tasks = 0.0
-    for index in classes.tolist():
+    for index in gangs.rows_of(gang).tolist():
         nodes = board.room.with_room(np.array([index]))
         nodes = nodes[board.room.allowed(np.array([index]), nodes)[0]]
         tasks += min(board.left[index], times_fits(board.free[:, nodes].T, board.waiting.demand[index]).sum())
@@ -151,8 +166,8 @@ def _could_fit(board: Board, gangs: Gangs, gang: int) -> bool:
 
 def _within_part(board: Board, gangs: Gangs, gang: int) -> bool:
     """Whether the gang's queue may have it as one that is due."""
-    members = gangs.members(np.array([gang])).nonzero()[0]
-    fairness, missing = board.fairness, int(gangs.missing(board, np.array([gang]))[0])
+    members = gangs.rows_of(gang)
+    fairness, missing = board.fairness, gangs.lacks(board, gang)
     takes, queue = np.zeros(fairness.takes.shape[1]), int(fairness.queue[members[0]])
     for row in members.tolist():
         tasks = min(missing, board.left.item(row))
@@ -164,11 +179,11 @@ def _within_part(board: Board, gangs: Gangs, gang: int) -> bool:
 def goes_whole(board: Board, gangs: Gangs, gang: int) -> bool:
     """Start the least of one gang, by itself; False, and nothing is taken, if it does not fit."""
     undo, most = board.checkpoint(), board.most
-    only, board.most = np.array([gang]), None
-    board.admit(gangs.members(only))
-    match(board, AtMost(board, int(gangs.missing(board, only)[0])))
+    board.most = None
+    board.admit(gangs.members([gang]))
+    match(board, AtMost(board, gangs.lacks(board, gang)))
     board.most = most
-    if gangs.missing(board, only)[0] <= 0:
+    if gangs.lacks(board, gang) <= 0:
         return True
     undo()
     return False

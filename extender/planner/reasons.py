@@ -48,7 +48,7 @@ def _reason(board: Board, gangs: Gangs, index: int) -> WaitReason:
     if short[allowed].any(axis=1).all():
         return WaitReason("too-large", _too_large(board, short[allowed], everywhere=bool(allowed.all())))
     gang = int(gangs.of[index])
-    if gang >= 0 and gangs.missing(board, np.array([gang]))[0] > 0:
+    if gang >= 0 and gangs.lacks(board, gang) > 0:
         return _gang(board, gangs, gang)
     if board.locality is not None and board.locality.waits.passed_over(index):
         return _locality(board, board.locality, index, demand)

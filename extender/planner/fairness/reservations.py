@@ -231,7 +231,7 @@ class Reservations:
         gang = int(self._gangs.of[row])
         if gang < 0:
             return Claimant((row,), (1,))
-        rows = (self._gangs.of == gang).nonzero()[0].tolist()
+        rows = self._gangs.rows_of(gang).tolist()
         missing, tasks = int(self._gangs.least[gang]), []
         for member in rows:
             tasks.append(min(missing, self._board.left.item(member)))

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from extender.cluster.waiting import Blocks, Running
 from extender.planner import Carried, Planner, Policy
 from extender.planner.gangs import Gangs
+from tests.service.costs import elements_of
 from tests.service.planner.scenes import cluster, left_out, load_of, once, pairs, real_scenes, reserved_nodes, tasks
 
 KEEN = Policy(fairness=0)
@@ -220,3 +221,12 @@ def test_a_gang_that_would_fit_by_itself_goes_on_a_cluster_where_nobody_else_wai
     free_for_all = once(snapshot, replace(only, gang=None), policy, carried=Carried())
     if len(free_for_all.assignments) >= waiting.gang_least[0]:
         assert len(once(snapshot, only, policy).assignments) >= waiting.gang_least[0]
+
+
+@pytest.mark.parametrize("since", [0.0, 999.0])
+def test_a_plan_looks_at_the_classes_of_a_gang_for_it_and_not_at_all_classes(monkeypatch, since):
+    # 100 gangs, each a class: looking at all for each would be 10,000. Room is for 30 of them; all are due, or none is.
+    count = 100
+    waiting = with_gangs(tasks(*[(row, 2, (1,)) for row in range(count)], since=since), range(count), [2] * count)
+    plan = lambda: once(cluster((60,)), waiting, now=1000.0, explain=True)  # noqa: E731 - only made to be counted
+    assert elements_of(monkeypatch, ["array", "isin"], plan) < 30 * count
