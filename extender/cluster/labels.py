@@ -69,9 +69,23 @@ class NodeLabels:
         if requirement.field and not by_name:
             return np.full(len(self._nodes), requirement.met("", {}))
         values = self._values(requirement)
+        match requirement.operator:
+            case "In":
+                return self._with(values, requirement.values)
+            case "NotIn":
+                return self._known & ~self._with(values, requirement.values)
+            case "Exists":
+                return self._known & ~self._with(values, (None,))
+            case "DoesNotExist":
+                return self._with(values, (None,))
+        return self._with(values, [value for value in values if requirement.accepts(value)])
+
+    def _with(self, values: Mapping[str | None, Rows], wanted: Collection[str | None]) -> Mask:
+        """Return which nodes have one of the wanted of these values [N]; of the others none is looked at."""
         met = np.zeros(len(self._nodes), dtype=np.bool_)
-        for value in _accepted(requirement, values):
-            met[values[value]] = True
+        for value in wanted:
+            if value in values:
+                met[values[value]] = True
         return met
 
     def _values(self, requirement: Requirement) -> Mapping[str | None, Rows]:
@@ -93,13 +107,3 @@ class NodeLabels:
         for group, value in enumerate(value for value in values if value is not None):
             group_of[values[value]] = group
         return group_of
-
-
-def _accepted(requirement: Requirement, values: Mapping[str | None, Rows]) -> Collection[str | None]:
-    """Return which of these values a requirement accepts, each of its own looked up once."""
-    match requirement.operator:
-        case "In":
-            return values.keys() & set(requirement.values)
-        case "NotIn":
-            return values.keys() - set(requirement.values)
-    return [value for value in values if requirement.accepts(value)]

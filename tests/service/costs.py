@@ -19,6 +19,24 @@ def calls_of(action):
     return len(calls)
 
 
+def lines_of(action):
+    """Return how many lines of Python are executed: a loop over many things shows, whatever it calls."""
+    lines = []
+
+    def trace(_frame, event, _of):
+        if event == "line":
+            lines.append(event)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return len(lines)
+
+
 def elements_of(monkeypatch, names, action):
     """Return how long the first arguments of all calls of numpy's functions of these names are together."""
     lengths = []
