@@ -6,9 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from extender.arrays import Counts, Mask, Rows
-from extender.cluster.eligibility import Constraints, Requirement, Term, Terms
+from extender.cluster.eligibility import Constraints, Requirement, Term, Terms, Toleration
 from extender.cluster.model import Node
 from extender.cluster.pods.preference import Preferences
+
+_MOST_KEPT = 256
 
 
 class NodeLabels:
@@ -25,12 +27,11 @@ class NodeLabels:
             if node is not None and (node.taints or node.unschedulable):
                 by_taints[node.taints, node.unschedulable].append(row)
         self._by_taints = {taints: np.array(rows) for taints, rows in by_taints.items()}
+        self._by_tolerations: dict[tuple[Toleration, ...], Mask] = {}
 
     def allow(self, constraints: Constraints) -> Mask:
         """Return on which nodes a pod with these constraints may go [N] (as `Constraints.allow` says of one)."""
-        allowed = self._known.copy()
-        for (taints, unschedulable), rows in self._by_taints.items():
-            allowed[rows] &= constraints.tolerates(taints, unschedulable=unschedulable)
+        allowed = self._tolerated(constraints.tolerations).copy()
         for key, value in constraints.selector:
             allowed &= self._meets(Requirement(key, "In", (value,)))
         if constraints.terms is not None:
@@ -51,6 +52,18 @@ class NodeLabels:
             if term:
                 weight += much * self._meets_all(term)
         return weight
+
+    def _tolerated(self, tolerations: tuple[Toleration, ...]) -> Mask:
+        """Return which nodes have only taints that these tolerations put up with [N]: most pods have the same ones."""
+        tolerated = self._by_tolerations.get(tolerations)
+        if tolerated is None:
+            if len(self._by_tolerations) >= _MOST_KEPT:
+                self._by_tolerations.clear()
+            pod, tolerated = Constraints(tolerations=tolerations), self._known.copy()
+            for (taints, unschedulable), rows in self._by_taints.items():
+                tolerated[rows] &= pod.tolerates(taints, unschedulable=unschedulable)
+            self._by_tolerations[tolerations] = tolerated
+        return tolerated
 
     def _meets_one(self, terms: Terms, *, by_name: bool = True) -> Mask:
         met = np.zeros(len(self._nodes), dtype=np.bool_)

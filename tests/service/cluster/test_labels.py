@@ -87,3 +87,10 @@ def test_a_requirement_costs_what_it_names_and_not_the_values_that_nodes_have(op
     nodes.allow(Constraints(terms=((Requirement("host", "In", ("n0",)),),)))  # sorts nodes by the value of the label
     pod = Constraints(terms=((Requirement("host", operator, ("n7",)),),))
     assert lines_of(lambda: nodes.allow(pod)) < 100
+
+
+def test_pods_with_the_same_tolerations_go_over_the_taints_of_nodes_once():
+    nodes = NodeLabels([Node(f"n{row}", {}, taints=(Taint("team", f"t{row}", "NoSchedule"),)) for row in range(500)])
+    pods = [Constraints((("host", f"n{row}"),), tolerations=(Toleration("team", value="t7"),)) for row in range(9)]
+    nodes.allow(pods[0])
+    assert lines_of(lambda: [nodes.allow(pod) for pod in pods]) < 500
