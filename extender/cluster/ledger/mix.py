@@ -50,12 +50,13 @@ class Mix:
         return replace(self, may=np.hstack((self.may, more)))
 
 
-def _nobody(nodes: int) -> Mix:
-    none = np.zeros(0, dtype=np.intp)
-    return Mix(np.zeros((0, 0)), np.zeros(0, dtype=np.int64), none, np.zeros((0, 0)), np.zeros((0, nodes), dtype=bool))
-
-
-NO_MIX = _nobody(0)
+NO_MIX = Mix(
+    np.zeros((0, 0)),
+    np.zeros(0, dtype=np.int64),
+    np.zeros(0, dtype=np.intp),
+    np.zeros((0, 0)),
+    np.zeros((0, 0), dtype=np.bool_),
+)
 
 
 class DeviceAskers:

@@ -73,7 +73,7 @@ class Takeoffs:
         if flight is not None and (flight.lands_by(pod) or not same_pod(flight.pod, pod)):
             self._books.land(pod.uid)
         elif flight is not None and (known is None or known.opportunistic != pod.opportunistic):
-            until = flight.since + self._in_flight_seconds if known is None else flight.until
+            until = flight.since + self._in_flight_seconds
             self._books.land(pod.uid)
             self._books.take_off(replace(flight, pod=at_point(pod, flight.pod), until=until))
         self._unseen.shown(pod.uid)
@@ -85,7 +85,7 @@ class Takeoffs:
     def _is_binding(self, uid: str) -> bool:
         """Say whether kube-scheduler shows that it still binds a pod to its node: a slow Permit or PreBind (1.35)."""
         flight, known = self._books.flights.find(uid), self._books.pods.get(uid)
-        if flight is None or known is None or not flight.node or known.unschedulable or known.leaving:
+        if flight is None or known is None or known.unschedulable or known.leaving:
             return False
         return known.nominated == flight.node != known.promised
 

@@ -16,7 +16,6 @@ import structlog
 from extender.arrays import Floats, Mask, Rows, fits, needs, needs_fit
 from extender.cluster.ledger.snapshot import OpportunisticPods, Snapshot
 from extender.cluster.model import Pod
-from extender.cluster.pods.opportunistic import ONLY
 from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.resizing import is_final
 from extender.control.plan_input.builder import PlanInput
@@ -98,7 +97,7 @@ class Promoter:
         return self._taken(taken, chosen)
 
     def _may(self, pod: Pod, going: Collection[str]) -> bool:
-        stays = pod.regular_requests is None or pod.choice == ONLY or pod.leaving or pod.uid in going
+        stays = pod.stays_opportunistic or pod.leaving or pod.uid in going
         return not stays and pod.uid not in self._rests_until and pod.uid not in self._writing
 
     def _nobody_before(self, pods: OpportunisticPods, able: Rows, plan_input: PlanInput, free: Floats) -> Mask:

@@ -8,7 +8,6 @@ from typing import Protocol
 import structlog
 
 from extender.cluster.model import Pod
-from extender.cluster.pods.opportunistic import ONLY
 from extender.cluster.resources import MEMORY_INDEX
 from extender.control.cluster_view import ClusterView
 from extender.control.release.write_order import WriteOrder
@@ -109,7 +108,7 @@ class Sender:
         So stays an opportunistic one that cannot become regular: nobody knows what it requested, or it never did.
         """
         pod = release.pod
-        if release.how == COMPLETED or pod.choice == ONLY or pod.stays_opportunistic:
+        if release.how == COMPLETED or pod.stays_opportunistic:
             return pod
         return replace(release.pod, opportunistic=release.how == OPPORTUNISTIC)
 
