@@ -398,6 +398,12 @@ def test_a_forged_uid_moves_nobody(shown):
     assert cpu_of(filled.snapshot(0).in_flight) == [100, 0]
 
 
+def test_a_forged_uid_of_a_pod_that_does_not_fly_takes_no_room():
+    filled = ledger(NodeSeen(node("a")), PodSeen(pod("p")))
+    take_off(filled, replace(pod("p", 7), name="x"), "a")
+    assert filled.snapshot(0).flights == 0
+
+
 def test_a_flight_of_another_pod_ends_when_the_watch_shows_whose_uid_it_is():
     filled = ledger(NodeSeen(node("a")))
     take_off(filled, replace(pod("p"), namespace="elsewhere"), "a")

@@ -180,7 +180,30 @@ def test_while_kube_scheduler_is_down_few_more_go_than_usual():
     scene.see(*(pod(f"p{n}", 100 + n, queue=f"q{n}") for n in range(40)))
     for _ in range(250):
         scene.step(1)
+        assert scene.releaser.again_at > scene.now
     assert len(scene.released()) == 8
+
+
+def test_one_without_an_answer_lets_no_more_go_than_usual_while_another_has_just_gone():
+    scene = Scene(node("n1", cpu=100_000), pace=Pace(unbound_pods=2))
+    scene.see(pod("first"))
+    scene.step()
+    scene.step(10)
+    scene.see(*(pod(f"p{n}", 200 + n, queue=f"q{n}") for n in range(9)))
+    for _ in range(14):
+        scene.step(1)
+    assert len(scene.released()) == 2
+    for _ in range(3):
+        scene.step(1)
+    assert len(scene.released()) == 3, "nothing was heard of either for 15 s"
+
+
+def test_of_many_without_an_answer_one_a_minute_gives_its_room_up():
+    scene = Scene(node("n1", cpu=1_000))
+    scene.see(*(pod(f"p{n}") for n in range(10)))
+    for _ in range(150):
+        scene.step(1)
+    assert len(scene.told_to("clear")) == 2  # after 60 s and after 120 s
 
 
 def test_room_that_pods_without_an_answer_keep_is_given_back():
@@ -217,8 +240,8 @@ def test_whether_kube_scheduler_runs_is_asked_by_a_pod_of_another_shape_first():
     assert "good" in scene.released()
 
 
-def one_after(*, between=20.0, **more):
-    """Return a scene in which one pod has no answer, and another that was released later is bound."""
+def one_after(*, between=20.0, answer=Scene.bind, **more):
+    """Return a scene in which one pod has no answer, and another that was released later has one: it is bound."""
     scene = Scene(node("n1"), node("n2"))
     scene.see(pod("first", 900, **more))
     scene.step()
@@ -226,7 +249,7 @@ def one_after(*, between=20.0, **more):
         scene.step(1)
     scene.see(pod("second", 800, queue="r", created=scene.now))
     scene.step()
-    scene.bind("second")
+    answer(scene, "second")
     scene.step(1)
     return scene
 
@@ -235,21 +258,46 @@ def one_after(*, between=20.0, **more):
     ("more", "kept"),
     [
         ({}, False),
+        ({"answer": refuse}, False),
         ({"between": 14.0}, True),
         ({"claims": ("default/data",)}, True),
         ({"priority": -1}, True),
         ({"opportunistic": True, "choice": "only", "gates": (), "nominated": "n1", "promised": "n1"}, True),
     ],
-    ids=["passed by", "too soon", "waits for a volume", "of lower priority", "never regular"],
+    ids=[
+        "passed by",
+        "passed by for one that is refused",
+        "too soon",
+        "waits for a volume",
+        "of lower priority",
+        "never regular",
+    ],
 )
 def test_a_pod_loses_its_room_only_where_kube_scheduler_surely_passed_it_by(more, kept):
     scene = one_after(**more)
     assert (scene.pods["first"].nominated is not None) is kept
 
 
-def test_a_clock_that_is_set_forward_passes_nobody_by():
+def test_a_release_that_is_not_written_yet_passes_nobody_by():
+    scene, writes = Scene(node("n1"), node("n2")), []
+    scene.see(pod("first", 900))
+    scene.step()
+    for _ in range(20):
+        scene.step(1)
+    scene.run_soon = writes.append
+    scene.see(pod("second", 800, queue="r", created=scene.now))
+    scene.step()
+    scene.step(1)
+    for write in writes:
+        write()
+    assert scene.told_to("nominate")[-1] == ("nominate", "second", "n2")
+    assert not scene.told_to("clear")
+
+
+@pytest.mark.parametrize("seconds", [3600, -3600])
+def test_a_clock_that_is_set_passes_nobody_by(seconds):
     scene = one_after(between=5.0)
-    scene.now += 3600
+    scene.now += seconds
     scene.see(pod("third", 50, queue="r", created=scene.now))
     scene.step()
     scene.bind("third")
