@@ -87,9 +87,9 @@ def manifests(helm: Path) -> dict[Path, str]:
     return {ROOT / "manifests" / name: body for name, body in bodies.items()}
 
 
-def template(helm: Path, values: Mapping[str, Any], *flags: str) -> str:
+def template(helm: Path, values: Mapping[str, Any], *flags: str, release: str = "dovetail") -> str:
     """Return what the chart renders to with these values. Raises CalledProcessError, with helm's reason in `stderr`."""
-    command = [str(helm), "template", "dovetail", str(CHART), "--namespace", NAMESPACE, "--values", "-", *flags]
+    command = [str(helm), "template", release, str(CHART), "--namespace", NAMESPACE, "--values", "-", *flags]
     done = subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, check=True)
     return done.stdout
 

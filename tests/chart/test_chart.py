@@ -2,12 +2,13 @@
 
 import copy
 import json
+import re
 import subprocess
 
 import pytest
 import yaml
 
-from charts.render import CHART, NAMESPACE, SERVICE_ADDRESS, VALUES, manifests, template
+from charts.render import CHART, GATING_API, NAMESPACE, SERVICE_ADDRESS, VALUES, manifests, template
 from extender.cluster.resources import parse_quantity
 from extender.settings import parse
 from tests.chart.rbac import HOLD_RULE, ORDER_RULES, rendered_rbac
@@ -54,6 +55,52 @@ def test_helm_finds_nothing_to_complain_of(helm, mode, tmp_path):
 
     assert done.returncode == 0, done.stdout
     assert "[WARNING]" not in done.stdout
+
+
+NAMES = {"name", "namespace", "secretName", "priorityClassName", "schedulerName", "resourceName", "resourceNamespace"}
+NAMES |= {"app.kubernetes.io/instance", "dovetail.dev/installed-in"}
+
+
+@pytest.mark.parametrize("word", ["123", "true", "null"])
+def test_names_that_yaml_takes_for_something_else_stay_names(helm, mode, word):
+    values = with_values(mode, scheduler__name=word, usageSecret=word, priorityClassName=word)
+    rendered = template(helm, values, "--namespace", word, "--api-versions", GATING_API, release=word)
+    told = list(yaml.safe_load_all(rendered))
+    configurations = [yaml.safe_load(text) for it in told for text in it.get("data", {}).values()]
+
+    named = list(of_keys(told + configurations, NAMES))
+
+    assert [(key, value) for key, value in named if not isinstance(value, str)] == []
+    assert {word} <= {value for _, value in named}
+
+
+def of_keys(found, keys):
+    """Yield each of these keys with its value, wherever it stands."""
+    if isinstance(found, dict):
+        yield from ((key, value) for key, value in found.items() if key in keys)
+    if isinstance(found, dict | list):
+        for below in found.values() if isinstance(found, dict) else found:
+            yield from of_keys(below, keys)
+
+
+@pytest.mark.parametrize(
+    ("release", "name"),
+    [
+        ("dovetail", "dovetail"),
+        ("mine", "mine-dovetail"),
+        ("our-dovetail", "our-dovetail"),
+        ("123", "dovetail-123"),
+        ("a.b", "a-b-dovetail"),
+        ("dovetail" + 31 * "a" + ".bc", "dovetail" + 31 * "a"),
+        (53 * "1", "dovetail-" + 31 * "1"),
+    ],
+)
+def test_every_release_gives_names_that_a_service_may_have(helm, release, name):
+    told = list(yaml.safe_load_all(template(helm, VALUES["existing"], release=release)))
+
+    assert only(told, "Service")["metadata"]["name"] == name
+    assert re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name)
+    assert len(name) <= 40
 
 
 @pytest.mark.parametrize(

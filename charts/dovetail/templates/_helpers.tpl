@@ -1,12 +1,15 @@
+{{- /* Right for a Service before Kubernetes 1.36 too: it begins with a letter, and has no dots. */}}
 {{- define "dovetail.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}
-{{- else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}
+{{- $name := .Release.Name | replace "." "-" }}
+{{- if regexMatch "^[0-9]" $name }}{{ $name = printf "dovetail-%s" $name }}
+{{- else if not (contains "dovetail" $name) }}{{ $name = printf "%s-dovetail" $name }}
 {{- end }}
+{{- $name | trunc 40 | trimAll "-" }}
 {{- end }}
 
 {{- define "dovetail.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "dovetail.labels" -}}
@@ -67,21 +70,21 @@ podInitialBackoffSeconds: {{ int .podInitialBackoffSeconds }}
 podMaxBackoffSeconds: {{ int .podMaxBackoffSeconds }}
 clientConnection:
   {{- if not $ours }}
-  kubeconfig: {{ $.Values.existing.kubeconfig }}
+  kubeconfig: {{ $.Values.existing.kubeconfig | quote }}
   {{- end }}
   qps: {{ .clientConnection.qps }}
   burst: {{ int .clientConnection.burst }}
 leaderElection:
   leaderElect: true
   {{- if $ours }}
-  resourceName: {{ $.Values.scheduler.name }}
-  resourceNamespace: {{ $.Release.Namespace }}
+  resourceName: {{ $.Values.scheduler.name | quote }}
+  resourceNamespace: {{ $.Release.Namespace | quote }}
   {{- end }}
   leaseDuration: {{ .leaderElection.leaseDuration }}
   renewDeadline: {{ .leaderElection.renewDeadline }}
   retryPeriod: {{ .leaderElection.retryPeriod }}
 profiles:
-  - schedulerName: {{ include "dovetail.schedulerName" $ }}
+  - schedulerName: {{ include "dovetail.schedulerName" $ | quote }}
     {{- if or .disabledScorePlugins .scorePlugins }}
     plugins:
       score:
@@ -299,7 +302,7 @@ apiVersion: v1
 kind: ServiceAccount
 metadata:
   name: {{ .name }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "dovetail.labels" .root | nindent 4 }}
   {{- with .annotations }}
@@ -323,7 +326,7 @@ imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .root.Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 securityContext:
   runAsNonRoot: true
@@ -347,7 +350,7 @@ securityContext:
 {{- with .Values.usageSecret }}
 - name: usage
   secret:
-    secretName: {{ . }}
+    secretName: {{ . | quote }}
 {{- end }}
 {{- end }}
 
