@@ -115,6 +115,13 @@ def test_a_lease_in_a_namespace_without_rights_is_refused(helm):
 
 
 @pytest.mark.parametrize(
+    "changes", [{"scheduler__name": "dovetail-control"}, {"config__control__lease__name": "dovetail"}]
+)
+def test_one_lease_for_kube_scheduler_and_control_is_refused(helm, changes):
+    assert "kube-scheduler and control would share one Lease" in refusal(helm, with_values("scheduler", **changes))
+
+
+@pytest.mark.parametrize(
     ("mode", "changes", "expected"),
     [
         ("scheduler", {}, ("dovetail",)),

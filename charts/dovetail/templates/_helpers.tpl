@@ -123,6 +123,9 @@ profiles:
 {{- if not (has $lease.namespace (list "dovetail-system" .Release.Namespace)) }}
 {{- fail (printf `config.control.lease.namespace is %q, and the release's namespace %q: leave it out. The Lease is in the release's namespace, where the rights to it are.` $lease.namespace .Release.Namespace) }}
 {{- end }}
+{{- if and (eq .Values.mode "scheduler") .Values.control.enabled (eq $lease.name .Values.scheduler.name) }}
+{{- fail (printf `scheduler.name and config.control.lease.name are both %q: kube-scheduler and control would share one Lease, and one of them never lead. Set either to another name.` $lease.name) }}
+{{- end }}
 {{- $_ := set $lease "namespace" .Release.Namespace }}
 {{- $_ := set $config "order" (include "dovetail.order" .) }}
 {{- if eq .Values.mode "existing" }}
