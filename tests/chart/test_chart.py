@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -101,6 +102,22 @@ def test_every_release_gives_names_that_a_service_may_have(helm, release, name):
     assert only(told, "Service")["metadata"]["name"] == name
     assert re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name)
     assert len(name) <= 40
+
+
+def test_under_an_alias_and_with_a_version_of_a_build_labels_are_right_and_those_that_commands_look_for(helm, tmp_path):
+    shutil.copytree(CHART, tmp_path / "charts" / "dovetail")
+    chart = tmp_path / "charts" / "dovetail" / "Chart.yaml"
+    chart.write_text(re.sub("(?m)^version: .*", "version: 1.2.3+abc", chart.read_text()))
+    dependency = {"name": "dovetail", "version": "1.2.3+abc", "alias": "packer"}
+    parent = {"apiVersion": "v2", "name": "parent", "version": "1.0.0", "dependencies": [dependency]}
+    (tmp_path / "Chart.yaml").write_text(yaml.safe_dump(parent))
+
+    flags = ("--api-versions", GATING_API)
+    done = subprocess.run([helm, "template", "dovetail", tmp_path, *flags], capture_output=True, text=True, check=True)
+    labels = [it["metadata"]["labels"] for it in yaml.safe_load_all(done.stdout)]
+
+    assert {it["app.kubernetes.io/name"] for it in labels} == {"dovetail"}
+    assert {it["helm.sh/chart"] for it in labels} == {"packer-1.2.3_abc"}
 
 
 @pytest.mark.parametrize(

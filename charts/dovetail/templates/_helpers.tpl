@@ -7,8 +7,9 @@
 {{- $name | trunc 40 | trimAll "-" }}
 {{- end }}
 
+{{- /* The name is never .Chart.Name, which may be an alias: `dovetail drain` and the other commands look for it. */}}
 {{- define "dovetail.selector" -}}
-app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/name: dovetail
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
@@ -16,7 +17,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{ include "dovetail.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
 {{- /* Checked here and not by the schema, whose complaint would be the patterns themselves. */}}
@@ -266,7 +267,7 @@ matchConditions:
   - name: no-part-of-the-cluster # what all others need
     expression: "!(object.spec.?priorityClassName.orValue('') in ['system-node-critical', 'system-cluster-critical'])"
   - name: not-ourselves # who would release them?
-    expression: object.metadata.?labels[?'app.kubernetes.io/name'].orValue('') != {{ squote .Chart.Name }}
+    expression: object.metadata.?labels[?'app.kubernetes.io/name'].orValue('') != 'dovetail'
   - name: our-scheduler # or the default, which is written where a pod names none; others know nothing of our turns
     expression: object.spec.schedulerName in [{{ uniq (list "default-scheduler" (include "dovetail.schedulerName" .)) | toJson | trimAll "[]" | replace "\"" "'" | replace "," ", " }}]
   - name: not-opted-out
