@@ -132,6 +132,7 @@ def test_under_an_alias_and_with_a_version_of_a_build_labels_are_right_and_those
         ("scheduler", {"control__replicas": 0}, "/control/replicas"),
         ("scheduler", {"control__enable": False}, "'enable' not allowed"),
         ("scheduler", {"gating__policy__enabled": "yes"}, "/gating/policy/enabled"),
+        ("scheduler", {"podLabels": {"app.kubernetes.io/component": "mine"}}, "/podLabels"),
         ("scheduler", {"drainOnUninstall": "no"}, "/drainOnUninstall"),
         ("both", {}, "/mode"),
     ],
