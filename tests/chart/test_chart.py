@@ -556,6 +556,14 @@ def test_the_port_of_the_second_scheduler_is_refused(helm):
     assert "config.server.port is 10259" in refused.value.stderr
 
 
+def test_a_backoff_that_keeps_kube_scheduler_from_starting_is_refused(helm, mode):
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        template(helm, with_values(mode, kubeScheduler__podInitialBackoffSeconds=11))
+
+    assert "podInitialBackoffSeconds is 11 and kubeScheduler.podMaxBackoffSeconds 10" in refused.value.stderr
+    assert template(helm, with_values(mode, kubeScheduler__podInitialBackoffSeconds=10))
+
+
 def test_pods_have_the_time_that_their_requests_may_take(helm):
     for mode in ("scheduler", "existing"):
         objects = render(helm, mode, config__server__drainSeconds=100.5)

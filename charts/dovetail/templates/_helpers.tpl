@@ -61,7 +61,12 @@ extenders:
 {{- end }}
 
 {{- define "dovetail.kubeSchedulerConfiguration" -}}
-{{- $ours := eq .Values.mode "scheduler" -}}
+{{- $ours := eq .Values.mode "scheduler" }}
+{{- with .Values.kubeScheduler }}
+{{- if gt (int .podInitialBackoffSeconds) (int .podMaxBackoffSeconds) }}
+{{- fail (printf "kubeScheduler.podInitialBackoffSeconds is %d and kubeScheduler.podMaxBackoffSeconds %d: kube-scheduler would not start. Accepted: the first at most the second." (int .podInitialBackoffSeconds) (int .podMaxBackoffSeconds)) }}
+{{- end }}
+{{- end -}}
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 {{- with .Values.kubeScheduler }}
