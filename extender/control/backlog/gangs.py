@@ -60,8 +60,10 @@ def partial_gangs(backlog: Backlog, nominated: Sequence[Pod]) -> set[str]:
             counts[pod.identity.group] = counts.get(pod.identity.group, 0) + 1
     if not counts:
         return set()
-    groups = _progress(backlog, backlog.classes(), nominated=False)
-    return {name for name, count in counts.items() if groups[name].started == 0 and count < groups[name].least}
+    with backlog.lock:
+        groups = _progress(backlog, backlog.classes(), nominated=False)
+    known = {name: groups[name] for name in counts.keys() & groups.keys()}  # the pods of others went meanwhile
+    return {name for name, group in known.items() if group.started == 0 and counts[name] < group.least}
 
 
 def _progress(backlog: Backlog, classes: Sequence[TaskClass], *, nominated: bool = True) -> Mapping[str, _Progress]:
