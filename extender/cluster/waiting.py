@@ -162,9 +162,10 @@ class Waiting:
     all its classes, or none: what of its minimum does not run yet. `preferred` [C, N] says how far each node is from
     what the class reads or prefers: 0 for the nodes themselves, then level by level; alike where it prefers none. It
     counts for classes without `Blocks`. `suited` [C] says how well idle room suits the class, in [0, 1], where that is
-    given (policy.suitability). `waits_as` [C] is the name under which a class waits for locality (None: its
-    job's; to be given where a row of `jobs` is a queue), `jobs_there` the names of all jobs that are there, whether or
-    not they have something waiting: their waits are kept (None: those of `jobs`).
+    given (policy.suitability). `shuffled` [C] says whose output a later stage shuffles (None: nobody knows).
+    `waits_as` [C] is the name under which a class waits for locality (None: its job's; to be given where a row of
+    `jobs` is a queue), `jobs_there` the names of all jobs that are there, whether or not they have something waiting:
+    their waits are kept (None: those of `jobs`).
     """
 
     names: Sequence[str]
@@ -189,5 +190,6 @@ class Waiting:
     order: TaskOrder | None = None
     preferred: NDArray[np.int16] | None = None
     suited: Floats | None = None
+    shuffled: NDArray[np.bool_] | None = None
     waits_as: Sequence[str] | None = None
     jobs_there: Collection[str] | None = None

@@ -27,8 +27,9 @@ from extender.planner.plan import Carried, Rating, Taken
 from extender.planner.prepared import Prepared
 from extender.planner.refusals import RefusedShuffles
 from extender.planner.room import Room
+from extender.planner.spreading import Spreading
 from extender.planner.terms import Scores
-from extender.planner.tuning import BUNDLE, Policy
+from extender.planner.tuning import BUNDLE, MACHINE, Policy
 from extender.policy.bundling import CLASSES, bundle
 from extender.policy.locality import remote_factor
 
@@ -95,7 +96,10 @@ class Board:
         self._started_on: set[int] = set()
         self._latest: NodeCandidates | None = None
         self._refusals = RefusedShuffles(self.sources, self.taken, len(self.left))
-        self._remembers_refusals = policy.matching == "machine" and self.locality is None
+        self._remembers_refusals = policy.matching == MACHINE and self.locality is None
+        self.spreading: Spreading | None = None
+        if waiting.shuffled is not None and self._remembers_refusals and waiting.behind is None:
+            self.spreading = Spreading(classes, waiting.shuffled)
 
     def admit(self, classes: Mask) -> None:
         """Let only these classes [C] go from now on."""
@@ -136,6 +140,8 @@ class Board:
         # 1. The classes that may go, and the nodes that have room for the least that any of them demands.
         rows = (self.alive if self.patient else self.spared & self.alive).nonzero()[0]
         nodes = self.room.with_room(rows)
+        if self.spreading is not None:
+            self.spreading.begin(self.left, len(nodes))
         if not len(nodes):
             return
         # 2. One node after the other, as long as it has a candidate left.
@@ -232,7 +238,8 @@ class Board:
             if candidates.in_bundle > 0:
                 candidates.bundle[picked] -= 1
         no_block_left = near and not self.sources.has_local(task_class, node)
-        if not started or not self.left[task_class] or no_block_left:
+        enough = started and self.spreading is not None and self.spreading.has_its_part(task_class, node)
+        if not started or not self.left[task_class] or no_block_left or enough:
             candidates.leave_out()
         return started
 

@@ -42,6 +42,8 @@ def match(board: Board, table: Table) -> None:
         table = AtMost(table, board.most - len(board.taken))
     matching = MATCHINGS[board.policy.matching]
     matching(table)
+    while board.spreading is not None and board.spreading.held_back:
+        matching(table)
     if (board.spared & board.alive).any():
         board.patient = False
         matching(table)

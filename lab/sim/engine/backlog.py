@@ -21,6 +21,7 @@ from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
 from lab.sim.engine.stage_inputs import StageInputs, read_only_view
 from lab.sim.engine.task_edges import TaskEdges
 from lab.sim.engine.use.estimates import StageEstimates
+from lab.sim.files.machines import UNLIMITED
 from lab.sim.workloads.stages import SOURCES, StageTable
 from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
 
@@ -51,6 +52,9 @@ class StageBacklog:
         self.inputs = StageInputs(table, machines, random)
         self.outputs = OutputCopies(table, machines, random)
         self._waves = waves_on(table, machines)
+        self._shuffled: Mask | None = None
+        if (machines.capacity[:, _READ] < UNLIMITED).any():  # else nobody waits for a disk
+            self._shuffled = table.shuffling_children > 0
         self._nodes = len(machines.capacity)
         self._topology = None if machines.racks is None else machines.racks[np.newaxis, :]
         self._demand = np.ascontiguousarray(table.demand.T)
@@ -262,6 +266,7 @@ class StageBacklog:
             gang=classes.gang,
             gang_least=None if classes.gang is None else self._gang_least(classes.rows[classes.gang >= 0]),
             topology=self._topology,
+            shuffled=None if self._shuffled is None else self._shuffled[classes.rows],
             order=None
             if self.orders is None
             else self.orders.of(classes.rows, (self._count + self._edges.blocked)[classes.rows]),

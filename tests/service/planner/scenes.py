@@ -133,6 +133,7 @@ def real_scenes(draw):
         "behind": each([0, 1, 2]),
         "barred": each([False, False, True], number * nodes).reshape(number, nodes),
         "gang": each([-1, -1, 0, 1]),
+        "shuffled": each([False, True]),
     }
     used = {name: array for name, array in extras.items() if draw(st.booleans())}
     if "gang" in used:

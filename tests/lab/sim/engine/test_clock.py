@@ -284,6 +284,18 @@ def test_blocks_and_shuffles_are_told_as_they_are():
     assert (spread.nodes.tolist(), spread.rates.tolist()) == ([0, 1], [16, 4])
 
 
+def test_a_scheduler_is_told_whose_output_is_shuffled_where_disks_have_a_limit():
+    stages = [stage("map", [1.0]), stage("flat", [1.0]), stage("reduce", [1.0], source=SHUFFLE, parents=(0,))]
+    scheduler = Greedy()
+    given = workload(Job("a", 0.0, [replace(one, reading=20.0) for one in stages]))
+    replay(given, 2, scheduler=scheduler)
+    assert [told.shuffled.tolist() for _, _, told in scheduler.told] == [[True, False], [False]]
+    unlimited = Machines("some", np.where(np.arange(6) < READ, CAPACITY, np.inf)[np.newaxis])
+    scheduler = Greedy()
+    run(given, unlimited, scheduler, seed=1, settings=EVENTS)
+    assert [told.shuffled for _, _, told in scheduler.told] == [None, None]
+
+
 def test_nothing_that_a_scheduler_is_told_can_be_written_to_but_copies():
     scheduler = Greedy()
     stages = [stage("map", [1.0] * 5, reading=10.0, source=BLOCKS)]
