@@ -40,7 +40,7 @@ class Fairness:
         self._wanting = np.bincount(job, weights=left, minlength=len(jobs.names))
         active = (self._wanting > 0) | jobs.allocated.any(axis=1)
         self._fair = shares.fair_shares(jobs.queue, jobs.weight, jobs.queue_weight, active)
-        self._queue_of = jobs.queue.tolist()
+        self._queue_of, self._queue_of_jobs = jobs.queue.tolist(), jobs.queue
         queues = len(jobs.queue_weight)
         of_jobs = sum_by(jobs.queue, self._used, queues)
         of_classes = sum_by(self.queue, self.takes * left[:, np.newaxis], queues)
@@ -147,8 +147,12 @@ class Fairness:
         return near_the_least(has_of_fair, loose, self.queue[rows], group)
 
     def _settle_all(self) -> None:
-        for queue in range(len(self._least)) if self.several else (0,):
-            self._choose_in(queue)
+        if self.several:
+            self._turn[:], self._least[:] = False, -np.inf
+            for queue in np.unique(self._queue_of_jobs[self._wanting > 0]).tolist():  # in the others nobody is in line
+                self._choose_in(queue)
+        else:
+            self._choose_in(0)
         self._note()
 
     def _settle(self, queue: int) -> None:

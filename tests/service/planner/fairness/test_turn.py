@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from extender.cluster.waiting import Jobs, QueueGroups
 from extender.planner import Carried, Planner, Policy
 from extender.planner.fairness.queue_order import QueueOrder
+from extender.planner.fairness.turn import Fairness
+from tests.service.costs import calls_of
 from tests.service.planner.scenes import cluster, once, pairs, tasks
 
 
@@ -173,3 +175,13 @@ def test_what_is_tried_and_taken_back_leaves_the_order_of_queues_as_it_was():
     assert order.keys.tolist() != before.tolist()
     undo()
     assert order.keys.tolist() == before.tolist()
+
+
+def test_to_choose_among_few_classes_costs_no_call_for_each_queue():
+    waiting = in_queues(*[(queue, 1, 1) for queue in range(200)])
+    snapshot = cluster((8,))
+    fairness = Fairness(Policy(), waiting, snapshot.layout.total, waiting.demand)
+    only = np.zeros(200, np.int64)
+    only[7] = 1
+    assert calls_of(lambda: fairness.among(only)) < 200
+    assert fairness.in_line.nonzero()[0].tolist() == [7]
