@@ -51,6 +51,25 @@ def first_of_siblings(
     return first
 
 
+def first_by_rank(keys: Floats, paths: Sequence[Rows], queue: Rows, pool: Mask) -> Mask:
+    """Return those of the `pool` [k], of queues `queue` [k], whose queue comes first by `leaf_ranks`.
+
+    It looks at the queues of the pool alone, and sorts nothing: a plan asks at every start. `paths` are the groups of
+    each queue [Q], the highest first.
+    """
+    groups = [path[queue] for path in paths]
+    first = least(np.minimum(np.min([keys[group] for group in groups], axis=0), 0.0), pool)
+    for group in groups:
+        first = least(keys[group], first)
+        first = least(np.where(group == groups[-1], -1, group), first)
+    return first
+
+
+def least(keys: Floats | Rows, pool: Mask) -> Mask:
+    """Return those of the `pool` [k] that have the least of its keys [k]."""
+    return np.asarray(pool & (keys <= np.where(pool, keys, np.inf).min(initial=np.inf)))
+
+
 def near_the_least(keys: Floats, loose: Floats, family: Rows, pool: Mask) -> Mask:
     """Return those of the `pool` [k] whose loosened key [k] is at most the least of the keys [k] in their `family` [k].
 

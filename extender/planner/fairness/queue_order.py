@@ -11,13 +11,22 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.waiting import Jobs, QueueGroups
 from extender.policy.shares import dominant, dominant_of_one, parts_as_wanted
-from extender.policy.turn import ROUNDING, first_of_siblings, leaf_ranks, loosened, paths_from_top, sibling_keys
+from extender.policy.turn import (
+    ROUNDING,
+    first_by_rank,
+    first_of_siblings,
+    leaf_ranks,
+    least,
+    loosened,
+    paths_from_top,
+    sibling_keys,
+)
 
 
 class QueueOrder:
     """The queues [Q] of jobs. Amounts [R] are parts of the cluster.
 
-    `keys` [Q]: the least is first. `part` [Q] is what each may have of the cluster, as far as it wants that much.
+    `part` [Q] is what each may have of the cluster, as far as it wants that much.
     """
 
     def __init__(self, jobs: Jobs, used: Floats, wanted: Floats, *, kappa: float = 0.0) -> None:
@@ -33,8 +42,9 @@ class QueueOrder:
         wants[leaf] = dominant(used + wanted)
         self.part: Floats = parts_as_wanted(groups.weight, groups.minimum, groups.parent, wants)[leaf]
         self._leaves, self._above = leaf.tolist(), groups.parent.tolist()
-        self._paths = paths_from_top(groups.parent, leaf) if kappa else []
+        self._paths = paths_from_top(groups.parent, leaf)
         self._nested = bool((groups.parent >= 0).any())
+        self._ranks: Floats | None = None
         if self._nested:
             self._add_up(self._used)
         self._settle()
@@ -51,13 +61,19 @@ class QueueOrder:
 
     def first(self, queue: Rows, pool: Mask) -> Mask:
         """Return those of the `pool` [k], of these queues [k], whose queue is first, or at most kappa ahead of it."""
+        groups, keys = self._groups, self._keys
         if not self._kappa:
-            keys = self.keys[queue]
-            return np.asarray(pool & (keys <= np.where(pool, keys, np.inf).min(initial=np.inf)))
-        groups = self._groups
-        keys = self._keys_of_groups()
+            return (
+                first_by_rank(keys, self._paths, queue, pool) if self._nested else least(keys[groups.leaf[queue]], pool)
+            )
         loose = loosened(keys, groups.weight, kappa=self._kappa)
         return first_of_siblings(keys, loose, groups.parent, self._paths, queue, pool)
+
+    def keys(self) -> Floats:
+        """Return the order of the queues [Q], the least first."""
+        if self._ranks is None:
+            self._ranks = leaf_ranks(self._keys, self._groups.parent, self._groups.leaf)
+        return self._ranks
 
     def share(self, queue: int) -> float:
         """Return the dominant share of what the queue has."""
@@ -82,26 +98,24 @@ class QueueOrder:
 
     def _change(self, amounts: Floats, queue: int, takes: Floats) -> None:
         group = self._leaves[queue]
-        amounts[group] += takes
-        if self._nested:
-            while (group := self._above[group]) >= 0:
-                amounts[group] += takes
-            self._settle()
-        elif self.several:
-            share, row = self._used[group], slice(group, group + 1)
-            has, saves = dominant_of_one(share), dominant_of_one(share + self._saved[group])
-            groups = self._groups
-            key = sibling_keys(np.array([has]), np.array([saves]), groups.weight[row], groups.minimum[row])
-            self.keys[queue] = key[0]
+        while group >= 0:  # it, and those above it
+            amounts[group] += takes
+            if self._nested or self.several:
+                self._keys[group] = self._key(group)
+            group = self._above[group]
+        self._ranks = None
+
+    def _key(self, group: int) -> float:
+        share, row = self._used[group], slice(group, group + 1)
+        has, saves = dominant_of_one(share), dominant_of_one(share + self._saved[group])
+        groups = self._groups
+        return sibling_keys(np.array([has]), np.array([saves]), groups.weight[row], groups.minimum[row]).item()
 
     def _settle(self) -> None:
         groups = self._groups
-        self.keys: Floats = leaf_ranks(self._keys_of_groups(), groups.parent, groups.leaf)
-
-    def _keys_of_groups(self) -> Floats:
-        groups = self._groups
         share, held = dominant(self._used), dominant(self._used + self._saved)
-        return sibling_keys(share, held, groups.weight, groups.minimum)
+        self._keys = sibling_keys(share, held, groups.weight, groups.minimum)
+        self._ranks = None
 
     def _add_up(self, amounts: Floats) -> None:
         """Add to each group what those below it have."""

@@ -90,7 +90,7 @@ class Reservations:
         if not len(due):
             return
         alive = np.unique(fairness.queue[board.alive])
-        first = alive[fairness.queues.keys[alive].argmin()]
+        first = alive[fairness.queues.keys()[alive].argmin()]
         mine = due[(fairness.queue[due] == first) & ~fairness.by_due[fairness.queue[due]]]
         for row in mine[np.argsort(fairness.due[mine], kind="stable")][:_CLASSES_TRIED].tolist():
             if self._starts(Claimant((row,), (1,)), ()):
@@ -243,7 +243,7 @@ class Reservations:
         fairness = self._board.fairness
         queues = np.unique(fairness.queue[classes])
         has = {int(fairness.queue[self._row[name]]) for name in self.reserved}
-        order = queues[np.argsort(fairness.queues.keys[queues], kind="stable")].tolist()
+        order = queues[np.argsort(fairness.queues.keys()[queues], kind="stable")].tolist()
         return [queue for queue in order if queue not in has][:_QUEUES_TRIED]
 
     def _may_claim(self, claimant: Claimant) -> bool:

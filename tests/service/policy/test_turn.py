@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.policy.shares import parts_as_wanted
-from extender.policy.turn import leaf_ranks, sibling_keys
+from extender.policy.turn import first_by_rank, leaf_ranks, paths_from_top, sibling_keys
 
 
 def keys(share, weight, minimum, held=None):
@@ -133,3 +133,16 @@ def test_a_queue_beside_a_group_is_held_against_the_group_however_much_is_below_
 def test_queues_at_the_top_with_equal_keys_are_equal_beside_one_that_has_a_parent():
     parent, leaf = np.array([-1, -1, -1, 0]), np.array([1, 2, 3])
     assert leaf_ranks(np.array([0.5, 0.2, 0.2, 0.5]), parent, leaf).tolist() == [0, 0, 1]
+
+
+@given(st.data())
+def test_who_is_first_by_rank_is_who_has_the_least_rank(data):
+    count = data.draw(st.integers(1, 7))
+    parent = np.array([data.draw(st.integers(-1, group - 1)) for group in range(count)])
+    leaf = np.setdiff1d(np.arange(count), parent)
+    keys = np.array(data.draw(st.lists(st.sampled_from([-0.5, 0.0, 0.5, np.inf]), min_size=count, max_size=count)))
+    queue = np.array(data.draw(st.lists(st.integers(0, len(leaf) - 1), max_size=9)), dtype=np.intp)
+    pool = np.array([data.draw(st.booleans()) for _ in queue], dtype=bool)
+    ranks = leaf_ranks(keys, parent, leaf)[queue]
+    expected = pool & (ranks == ranks[pool].min(initial=np.inf))
+    assert first_by_rank(keys, paths_from_top(parent, leaf), queue, pool).tolist() == expected.tolist()
