@@ -126,9 +126,10 @@ class HoldKeeper:
 
     def _note_failure(self, error: ClusterError, now: float) -> None:
         """Say once what keeps us from it; leave it for a while where no more tries can help."""
+        is_new, self._said = str(error.status) != self._said, str(error.status)
         if error.status in _UNUSABLE:
             self._unusable_at = now
-            log.info("pods cannot be held; filter alone keeps the order", error=str(error))
-        elif str(error.status) != self._said:
+            if is_new:
+                log.info("pods cannot be held; filter alone keeps the order", error=str(error))
+        elif is_new:
             log.warning("hold not written", error=str(error))
-        self._said = str(error.status)

@@ -199,6 +199,19 @@ def test_a_failure_that_lasts_is_said_once_and_again_after_a_success():
     assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["hold not written"] * 2
 
 
+def test_that_the_kind_is_missing_is_said_once():
+    cluster = Cluster()
+    keeping = Keeping(cluster)
+    cluster.error = refused(404)
+
+    with capture_logs() as logs:
+        for _ in range(5):
+            keeping.turn(61.0)
+
+    assert len(cluster.writes) == 5
+    assert [line["event"] for line in logs] == ["pods cannot be held; filter alone keeps the order"]
+
+
 def test_where_pods_are_always_held_the_reason_is_written():
     cluster = Cluster(held=False)
     keeping = Keeping(cluster, always="reclaim acts for held pods alone")
