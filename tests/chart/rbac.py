@@ -26,11 +26,8 @@ ON_IDLE = [
     {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]},
     {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
     {"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["get"]},
-    {
-        "apiGroups": ["autoscaling", "autoscaling.k8s.io"],
-        "resources": ["horizontalpodautoscalers", "verticalpodautoscalers"],
-        "verbs": ["list"],
-    },
+    {"apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"], "verbs": ["list"]},
+    {"apiGroups": ["autoscaling.k8s.io"], "resources": ["verticalpodautoscalers"], "verbs": ["list"]},
 ]
 """The rules that the chart adds to those of `dovetail control` where pods run on idle resources, beside EVICT."""
 
