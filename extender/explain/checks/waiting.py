@@ -59,15 +59,10 @@ def strangers(facts: Facts) -> Iterator[Finding]:
 
 def deadlines(facts: Facts) -> Iterator[Finding]:
     """Say what runs out while pods are held."""
-    held: dict[str, int] = {}
-    for pod in facts.held:
-        if pod.owner in facts.deadlines:
-            held[pod.owner] = held.get(pod.owner, 0) + 1
-    for uid in sorted(held, key=lambda uid: facts.deadlines[uid].owner)[:MOST_SHOWN]:
-        deadline = facts.deadlines[uid]
-        text = (
-            f"{deadline.field} ({seconds(deadline.seconds)}) of {deadline.owner} runs; held: {many(held[uid], 'pod')}"
-        )
+    held = Counter(facts.deadlines[pod.owner] for pod in facts.held if pod.owner in facts.deadlines)
+    for deadline in sorted(held, key=lambda deadline: deadline.owner)[:MOST_SHOWN]:
+        runs = f"{deadline.field} ({seconds(deadline.seconds)}) of {deadline.owner} runs"
+        text = f"{runs}; held: {many(held[deadline], 'pod')}"
         yield Finding("deadlines", WARNING, text, "leave it out, make it longer, or do not have these pods held")
     if len(held) > MOST_SHOWN:
         yield Finding("deadlines", WARNING, f"the same goes for {len(held) - MOST_SHOWN} owners more", "see above")

@@ -258,6 +258,13 @@ class TestDeadlines:
         scene = scene_of(pod("a", owner="u1", gates=(), node="n1"), pod("b"))
         assert [level for level, _ in found("deadlines", scene, **self.told)] == ["ok"]
 
+    def test_a_deployment_is_named_once_whichever_of_its_replica_sets_the_pods_are_of(self):
+        told = {f"u{n}": Deadline("Deployment d/api", "progressDeadlineSeconds", 600.0) for n in range(2)}
+        scene = scene_of(pod("old", owner="u0"), pod("new", owner="u1"))
+        assert found("deadlines", scene, deadlines=told) == [
+            ("warning", "progressDeadlineSeconds (10 min) of Deployment d/api runs; held: 2 pods")
+        ]
+
     def test_of_many_five_are_named(self):
         told = {f"u{n}": Deadline(f"Job d/j{n}", "activeDeadlineSeconds", 60.0) for n in range(8)}
         scene = scene_of(*(pod(f"p{n}", owner=f"u{n}") for n in range(8)))
