@@ -68,8 +68,9 @@ class Teller:
             gone, message = self._released.popleft()
             self._say(gone, RELEASED, message, "")
         # 3. Then pods that have waited long enough for one kind of reason of which they got no event yet.
-        held = [pod for uid in why if (pod := backlog.pod(uid)) is not None and pod.held]
-        self._warn(held)
+        waiting = [pod for uid in why if (pod := backlog.pod(uid)) is not None]
+        held = [pod for pod in waiting if pod.held]
+        self._warn(waiting)
         self._note_reasons(held, why, looked_at, now)
         due = [
             pod for pod in held if now - self._since[pod.uid][1] >= self._after and not self._knows(pod, why[pod.uid])
@@ -93,9 +94,12 @@ class Teller:
             known = before.get(pod.uid, (kind, max(pod.created, looked_at)))
             self._since[pod.uid] = known if known[0] == kind else (kind, now)
 
-    def _warn(self, held: list[Pod]) -> None:
-        """Warn of broken annotations, once for each owner: its pods come from one template."""
-        for pod in {pod.owner or pod.uid: pod for pod in reversed(held) if pod.problem is not None}.values():
+    def _warn(self, waiting: list[Pod]) -> None:
+        """Warn of broken annotations, and of queues that pods name in vain, once for each owner.
+
+        Its pods come from one template.
+        """
+        for pod in {pod.owner or pod.uid: pod for pod in reversed(waiting) if pod.warning is not None}.values():
             self._events.warn("Pod", pod.namespace, pod.name, pod.uid, pod.warning or "", pod.owner)
 
     def _knows(self, pod: Pod, reason: Reason) -> bool:

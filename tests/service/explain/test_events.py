@@ -1,9 +1,11 @@
 """Which events pods get: few, once, and only for those that have waited."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
+from extender.cluster.pods.identity import Identity
 from extender.control.locality.target_wait import Target, TargetWait
 from extender.control.plan_input.builder import PlanInputBuilder
 from extender.explain.events import Teller
@@ -142,6 +144,16 @@ def test_broken_annotations_of_held_pods_are_warned_of_in_the_words_of_serve():
     scene, paper = scene_of(pod("a", problem="broken"), pod("b", gates=(), problem="broken", node="n1"))
     Teller(paper, 1e9).tell(scene.backlog, whys(scene, NO_ROOM), 100.0)
     assert paper.warned == [("a", scene.pods["a"].warning)]
+
+
+def test_pods_that_wait_are_warned_of_a_queue_that_they_do_not_get_with_the_gate_or_without():
+    astray = Identity(job="default/j", queue="nosuch", named="nosuch")
+    scene = Scene(node("n1"), by_filter=True)
+    scene.see(replace(pod("a"), identity=astray), replace(pod("b", gates=()), identity=astray))
+    paper = Paper()
+    Teller(paper, 1e9).tell(scene.backlog, dict.fromkeys(("uid-a", "uid-b"), NO_ROOM), 100.0)
+    told = "there is no queue nosuch; it counts in default"
+    assert sorted(paper.warned) == [("a", told), ("b", told)]
 
 
 def test_of_pods_with_one_owner_one_is_warned_of():
