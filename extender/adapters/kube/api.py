@@ -26,6 +26,9 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 _METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 _CONNECT_SECONDS = 5.0
 _WRITE_SECONDS = 10.0
+_MOST_IDLE_CONNECTIONS = 100
+"""More than watches, loops and `control.writers` use at once: one beyond is closed after its call, with a warning, and
+the next call opens another. The client's own number is 5 for each core of the machine."""
 _FAILURES = (ApiException, ConfigException, urllib3.exceptions.HTTPError, OSError, ValueError)
 """What a call may raise. A token that is just being rotated is a ConfigException or makes a ValueError of a header."""
 _UNREADABLE = (ConfigException, OSError, ValueError, TypeError, AttributeError, yaml.YAMLError)
@@ -168,6 +171,7 @@ def connect(kubeconfig: Path | None, context: str = "") -> Api:
     if kubeconfig is None and context:
         raise ClusterError(f"there is no kubeconfig with a context {context}; give a file by --kubeconfig")
     configuration.retries = False
+    configuration.connection_pool_maxsize = _MOST_IDLE_CONNECTIONS
     return Api(client.ApiClient(configuration))
 
 

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -453,8 +454,11 @@ def served(answer):
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 128
+
+    server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=[0.01])
     thread.start()
     configuration = client.Configuration()
@@ -628,6 +632,24 @@ def kubeconfig(folder, name, *, current=None, **servers):
 def reached(*paths):
     configuration = connect(Path(":".join(map(str, paths))))._api.configuration
     return configuration.host, configuration.get_api_key_with_prefix("BearerToken")
+
+
+def test_as_many_calls_at_once_as_settings_allow_writers_keep_their_connections(tmp_path):
+    """As many at once, in two rounds: the second finds the connections of the first, so no port is new."""
+    rounds = [set(), set()]
+    meeting = threading.Barrier(64, timeout=20)
+
+    def answer(handler):
+        meeting.wait()
+        rounds[0 if len(rounds[0]) < 64 else 1].add(handler.client_address[1])
+        reply(200, b"{}")(handler)
+
+    with served(answer) as server, ThreadPoolExecutor(64) as writers:
+        api = connect(kubeconfig(tmp_path, "config", current="a", a=server._api.configuration.host))
+        for _ in rounds:
+            list(writers.map(lambda _: api.read("/x"), range(64)))
+        api._api.close()
+    assert rounds[0] == rounds[1]
 
 
 class TestSeveralKubeconfigs:
