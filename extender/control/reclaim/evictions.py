@@ -72,6 +72,7 @@ class Evictions:
                 self.requests.refuse(staying)
                 never_asked += len(staying) - 1
                 self._undo(eviction, now)
+                self.trials.correct(eviction.pod, asked)
         # 2. Forget what is old.
         self.trials.forget_old(self._cluster.flight_time())
         self.requests.expire()

@@ -50,6 +50,11 @@ class Trials:
         """Note that a pod that room was made for is on its way there."""
         self._sent[pod.uid] = (pod, evictions)
 
+    def correct(self, pod: Pod, evictions: int) -> None:
+        """Note that fewer were evicted for a pod than were to be; where nobody was, nothing can have been in vain."""
+        if self._sent.pop(pod.uid, None) and evictions:
+            self._sent[pod.uid] = (pod, evictions)
+
     def fail(self, pod: Pod, evictions: int, why: str, time: float) -> Vain:
         """Note that room was made for a pod in vain."""
         shape = shape_of(pod, volumes=False)

@@ -100,6 +100,27 @@ def test_it_is_counted_logged_and_the_pod_is_told():
     assert scene.events_of("ReclaimedInVain") == [("b0", text)]
 
 
+def test_nothing_was_in_vain_where_a_budget_kept_everybody_and_the_pod_found_room_first():
+    # a9 is asked to go for b0; a0 ends meanwhile, and b0 goes there. Then a9's eviction is refused, and b0, too.
+    scene = ReclaimScene(node("n1"), queues=MINIMUM)
+    scene.see(*(runs(f"a{n}", started=float(n)) for n in range(10)), waits("b0"))
+    scene.protected = {"a9"}
+    given = []
+    scene.run_soon = given.append
+    while not given:
+        scene.step(1)
+    scene.end("a0")
+    scene.step(1)
+    for write in given:
+        write()
+    scene.run_soon = lambda write: write()
+    scene.step(1)
+    assert scene.nominated() == {"b0": "n1"}
+    scene.change("b0", gates=(), unschedulable=True)
+    scene.step(1)
+    assert (scene.asked, scene.evicted, scene.vain) == (["a9"], [], [])
+
+
 def test_others_of_its_queue_are_tried_soon():
     # b0 rests for a minute with its shape, its queue for 15 s.
     scene = Cluster(refuses=lambda name: name == "b0")
