@@ -6,6 +6,7 @@ yet is in flight (`ClusterView.flights`) and claimed (`backlog.writes.in_progres
 """
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -31,6 +32,9 @@ from extender.planner import Planner
 
 _SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
 """With fewer than a quarter of its slots free, the loop waits for so long until it plans again."""
+
+_CROWDED_SECONDS = 1.0
+"""Where some queues take up all slots, others get some of their own so often: that takes a plan to its end."""
 
 _LANDING_LOOK_SECONDS = 0.2
 """While pods that were released without a node are on their way, the loop looks so often whether it may plan."""
@@ -133,6 +137,8 @@ class Releaser:
         self._silent_since: dict[str, float] = {}
         self._unanswered = Unanswered(cluster.backlog)
         self._in_doubt: Sequence[TaskClass] = ()
+        self._crowding: Collection[str] = ()
+        self._crowded_at = -math.inf
 
     def step(self, now: float) -> int:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were sent on their way."""
@@ -153,8 +159,11 @@ class Releaser:
         self.unbound = len(on_their_way)
         slots = self.pace.unbound_pods - self.unbound
         self._in_doubt = self._unanswered.in_doubt(on_their_way, now, self.pace.unbound_pods) if slots <= 0 else ()
+        self._crowding = () if slots > 0 or self._in_doubt else self._crowding_queues(on_their_way, now)
         if self._in_doubt:
             slots = 1
+        elif self._crowding:
+            slots = self._few
         if slots <= 0:
             # Nothing is planned before a slot is free, which wakes us, or nothing was heard of anybody for long.
             self.again_at = self._unanswered.again_at(on_their_way, now)
@@ -195,6 +204,28 @@ class Releaser:
         over = self.cluster.passed_by | writes.backoff.keys()
         on_their_way = (flights | being_written | released) - self.cluster.awaiting_evictions - over
         return {uid for uid in on_their_way if not self._was_refused(uid)}
+
+    @property
+    def _few(self) -> int:
+        """Below how many pods on their way a queue gets slots of its own where others take up all."""
+        return max(self.pace.unbound_pods // _SLOTS_PART, 1)
+
+    def _crowding_queues(self, on_their_way: Collection[str], now: float) -> Collection[str]:
+        """Return the queues that leave no slot to others that wait and have few pods on their way; now and then.
+
+        Pods that kube-scheduler never tries, or that are deleted and made again, would else stop all queues. There are
+        twice as many on their way as usual at most.
+        """
+        if len(on_their_way) + self._few > 2 * self.pace.unbound_pods or 0 <= now - self._crowded_at < _CROWDED_SECONDS:
+            return ()
+        pods = (self._backlog.pod(uid) for uid in on_their_way)
+        counts = Counter(pod.identity.queue for pod in pods if pod is not None)
+        many = {queue for queue, count in counts.items() if count >= self._few}
+        waiting = {task_class.job.queue for task_class in self._backlog.classes() if task_class.pods[PodPhase.READY]}
+        if not waiting - many:
+            return ()
+        self._crowded_at = now
+        return many
 
     def _was_refused(self, uid: str) -> bool:
         """Say whether a pod has lost its gate and was refused: it has had its part in the pace."""
@@ -280,7 +311,7 @@ class Releaser:
             if self._promoter is not None:
                 snapshot = self._promoter.step(snapshot, None, now)
             return self._by_no_plan(snapshot, refused, slots, now)
-        if self._room_for_all is not None and not trials_left and not self._in_doubt:
+        if self._room_for_all is not None and not (trials_left or self._in_doubt or self._crowding):
             releases = self._room_for_all.take(snapshot, slots, now)
             if releases is not None:
                 return releases + self._by_no_plan(snapshot, refused, slots - len(releases), now)
@@ -296,8 +327,8 @@ class Releaser:
         if not plan_input.classes:
             return self._by_no_plan(snapshot, refused, slots, now)
         waiting = regular_only(plan_input)
-        plan = self.planner.plan(snapshot, waiting, now, most=slots)
-        planned = Planned(plan_input, plan, snapshot, dict(trials_left))
+        plan = self.planner.plan(snapshot, waiting, now, most=None if self._crowding else slots)
+        planned = Planned(plan_input, plan, snapshot, dict(trials_left), self._crowding)
         # 3. Note who was passed over, what is kept idle, when to plan again, and whether somebody waits for room.
         self.passed_over.note(passed_over_in(waiting, plan.assignments, snapshot), now)
         self.kept_idle = plan.kept_idle
@@ -323,7 +354,8 @@ class Releaser:
             served = self._regular_first.step(planned, now)
         # 6. Release some of those that got no node, so that kube-scheduler preempts or an autoscaler adds nodes.
         left = [task_class for task_class in planned.unplaced() if task_class not in served]
-        for task_class in self._without_node.preempting(snapshot, left):
+        may = [task_class for task_class in left if task_class.job.queue not in self._crowding]
+        for task_class in self._without_node.preempting(snapshot, may):
             releases += self._to_no_node(task_class, PREEMPTING, now)
         return releases + self._scaling_up(snapshot, dict.fromkeys((*left, *refused)), slots - len(releases), now)
 
@@ -370,7 +402,9 @@ class Releaser:
         regular = [
             task_class
             for task_class in left
-            if task_class.template.choice != ONLY and not task_class.template.identity.group
+            if task_class.template.choice != ONLY
+            and not task_class.template.identity.group
+            and task_class.job.queue not in self._crowding
         ]
         classes = self._without_node.scaling_up(snapshot, regular, now - self.pace.scale_up_after, slots)
         return [release for task_class in classes for release in self._to_no_node(task_class, SCALE_UP, now)]

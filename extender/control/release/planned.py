@@ -29,15 +29,21 @@ _TURN_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, with what it was made of. Of refused shapes so many pods may go as there are `trials_left`."""
+    """A plan, with what it was made of.
+
+    Of refused shapes so many pods may go as there are `trials_left`, and none of the queues that are `crowding`.
+    """
 
     plan_input: PlanInput
     plan: Plan
     snapshot: Snapshot
     trials_left: dict[Shape, int] = field(default_factory=dict)
+    crowding: Collection[str] = ()
 
     def may_go(self, pod: Pod) -> bool:
         """Say whether one more pod of this shape may go, and count it where its shape is refused."""
+        if pod.identity.queue in self.crowding:
+            return False
         if not self.trials_left:
             return True
         shape = shape_of(pod)

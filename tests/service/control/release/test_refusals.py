@@ -163,8 +163,9 @@ def test_pods_that_kube_scheduler_never_tries_stop_nobody_else():
     scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=3))
     scene.see(*(pod(f"stuck{n}", job="stuck", created=float(n)) for n in range(9)))
     scene.step()
-    scene.see(*(pod(f"good{n}", 200, queue="r", created=50.0) for n in range(8)))
-    for _ in range(60):
+    for second in range(60):
+        if second < 40 and second % 5 == 0:
+            scene.see(pod(f"good{second // 5}", 200, queue="r", created=50.0))
         scene.step(1)
         for name in scene.released():
             if name.startswith("good") and scene.pods[name].node is None:
@@ -173,6 +174,37 @@ def test_pods_that_kube_scheduler_never_tries_stop_nobody_else():
     assert [scene.pods[f"stuck{n}"].nominated for n in range(3)] == [None] * 3, "they keep no room"
     assert scene.released().count("stuck0") == 1
     assert sum(name.startswith("stuck") for name in scene.released()) <= 3 + 4, "of their like a few try"
+
+
+@pytest.mark.parametrize("lives", [10, 1000], ids=["deleted and made again", "there to stay"])
+@pytest.mark.parametrize("more", [{}, {"claims": ("default/data",)}], ids=["never tried", "wait for volumes"])
+def test_pods_of_one_queue_that_get_no_answer_take_no_turns_of_other_queues_whatever_they_demand(lives, more):
+    scene, names = Scene(node("n1", cpu=100_000), pace=Pace(unbound_pods=8)), iter(range(10_000))
+    stuck = {}
+    scene.see(*(pod(f"good{n}", 200, queue="r", job="good") for n in range(60)))
+    for _ in range(60):
+        for name in [name for name, since in stuck.items() if scene.now - since >= lives]:
+            scene.remove(name)
+            del stuck[name]
+        while len(stuck) < 40:  # each of another demand, and so small that it is always the turn of its queue
+            name = f"stuck{next(names)}"
+            scene.see(pod(name, 1 + len(stuck) / 100, queue="q", **more))
+            stuck[name] = scene.now
+        scene.step(1)
+        for name in scene.sent:
+            if name.startswith("good") and scene.pods[name].node is None:
+                scene.bind(name)
+    assert sum(name.startswith("good") for name in scene.released()) == 60
+
+
+def test_slots_of_its_own_give_a_queue_no_turn_of_another():
+    # The other queue has more of the cluster, and all that is free goes to those that have no slot yet.
+    scene = Scene(node("n1", cpu=1_500), pace=Pace(unbound_pods=2))
+    scene.see(pod("runs", 1_000, gates=(), node="n1", queue="r"), pod("larger", 100, queue="r"))
+    scene.see(*(pod(f"p{n}", job="j") for n in range(5)))
+    for _ in range(10):
+        scene.step(1)
+    assert scene.released() == ["p0", "p1"]
 
 
 def test_while_kube_scheduler_is_down_few_more_go_than_usual():
@@ -189,7 +221,7 @@ def test_one_without_an_answer_lets_no_more_go_than_usual_while_another_has_just
     scene.see(pod("first"))
     scene.step()
     scene.step(10)
-    scene.see(*(pod(f"p{n}", 200 + n, queue=f"q{n}") for n in range(9)))
+    scene.see(*(pod(f"p{n}", 200 + n, queue="r") for n in range(9)))
     for _ in range(14):
         scene.step(1)
     assert len(scene.released()) == 2
