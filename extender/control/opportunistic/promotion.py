@@ -1,7 +1,8 @@
 """Promotion: an opportunistic pod becomes regular in place when regular room appears on its node (UBIS, IV.D).
 
 Before new regular work, but not before somebody who has an older claim to that room: a waiting pod of a higher
-priority, or of a queue that has less of its share (C3 before algorithm 1). The pod is not restarted.
+priority, or of a queue that has less of its share (C3 before algorithm 1). What a queue gets by promotions counts in
+its share at once. The pod is not restarted.
 """
 
 from collections import Counter, deque
@@ -19,6 +20,7 @@ from extender.cluster.model import Pod
 from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.resizing import is_final
 from extender.control.plan_input.builder import PlanInput
+from extender.control.queues.usage import QueueUsage
 from extender.control.release.planned import regular_only
 from extender.errors import ClusterError
 from extender.planner.opportunistic import nobody_before, promotions
@@ -30,6 +32,7 @@ RESTS_SECONDS, LONGEST_REST_SECONDS = 300.0, 4_800.0
 """A pod whose promotion has failed is left alone for so long at first, twice as long each time, and at most."""
 
 _MOST_DOUBLINGS = 10
+_ROUNDING = 1e-9
 
 log = structlog.get_logger()
 
@@ -86,26 +89,51 @@ class Promoter:
         may[under_way] = False
         going = self._going()
         may[may] = [self._may(pods.pods[place], going) for place in np.flatnonzero(may).tolist()]
-        # 3. Leave room to those who come first.
-        if may.any() and plan_input is not None and plan_input.classes:
-            able = np.flatnonzero(may)
-            may[able] = self._nobody_before(pods, able, plan_input, free)
+        # 3. Leave room to those who come first. What a queue gets by this counts in its share at once.
+        if plan_input is None or not plan_input.classes:
+            chosen = promotions(free, pods.node, pods.demand, pods.started, may=may)
+        else:
+            usage = _with_more(plan_input.usage, pods, under_way)
+            chosen = self._in_turn(pods, may, plan_input, usage, taken)
         # 4. Begin.
-        chosen = promotions(free, pods.node, pods.demand, pods.started, may=may)
         for place in chosen.tolist():
             self._begin(pods.pods[place], now)
         return self._taken(taken, chosen)
+
+    def _in_turn(
+        self, pods: OpportunisticPods, may: Mask, plan_input: PlanInput, usage: QueueUsage, taken: Snapshot
+    ) -> Rows:
+        """Return those who `may` [P] be promoted, in order, as long as nobody comes before them.
+
+        Once its queue has its fair share one passes it, and counts, before the next is looked at: what it has by then
+        may be more than others have that wait for the room.
+        """
+        chosen, may = np.empty(0, dtype=np.intp), may.copy()
+        while may.any():
+            free, turn, able = taken.free(), may.copy(), np.flatnonzero(may)
+            turn[able] = self._nobody_before(pods, able, plan_input, usage, free)
+            more = promotions(free, pods.node, pods.demand, pods.started, may=turn)
+            if not len(more):
+                break
+            counted = _with_more(usage, pods, more)
+            if not self._nobody_before(pods, more, plan_input, counted, free).all():
+                more = _within_fair_shares(usage, pods, more)
+            chosen, usage, taken = np.append(chosen, more), _with_more(usage, pods, more), self._taken(taken, more)
+            may[more] = False
+        return chosen
 
     def _may(self, pod: Pod, going: Collection[str]) -> bool:
         stays = pod.stays_opportunistic or pod.leaving or pod.uid in going
         return not stays and pod.uid not in self._rests_until and pod.uid not in self._writing
 
-    def _nobody_before(self, pods: OpportunisticPods, able: Rows, plan_input: PlanInput, free: Floats) -> Mask:
+    def _nobody_before(
+        self, pods: OpportunisticPods, able: Rows, plan_input: PlanInput, usage: QueueUsage, free: Floats
+    ) -> Mask:
         """Return of these pods [A] whether nobody waits for their node who comes first."""
         waiting, classes = regular_only(plan_input), plan_input.classes
         nodes, place = np.unique(pods.node[able], return_inverse=True)
         room, demand = free[nodes], needs(waiting.demand)
-        share = self._shares(plan_input)
+        share = _shares(usage)
         own = np.array([share.get(pods.pods[pod].identity.queue, 0.0) for pod in able.tolist()])
 
         def fitting(row: int) -> Mask:
@@ -118,11 +146,6 @@ class Promoter:
             for row in rows
         )
         return nobody_before(pods.priority[able], own, place, waits, len(nodes))
-
-    def _shares(self, plan_input: PlanInput) -> dict[str, float]:
-        """Return what each queue has of its fair share."""
-        shares = plan_input.usage.by_queue()
-        return {queue: share / fair if fair > 0 else np.inf for queue, (share, fair) in shares.items()}
 
     def _taken(self, snapshot: Snapshot, places: Rows) -> Snapshot:
         """Return the cluster as if these opportunistic pods were regular."""
@@ -196,6 +219,25 @@ class Promoter:
             log.warning("resize failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
         finally:
             self._writing.discard(pod.uid)
+
+
+def _shares(usage: QueueUsage) -> dict[str, float]:
+    """Return what each queue has of its fair share."""
+    return {queue: share / fair if fair > 0 else np.inf for queue, (share, fair) in usage.by_queue().items()}
+
+
+def _with_more(usage: QueueUsage, pods: OpportunisticPods, places: Rows) -> QueueUsage:
+    """Return what queues have as if these opportunistic pods were regular."""
+    return usage.with_more((pods.pods[place].identity.queue, pods.demand[place]) for place in places.tolist())
+
+
+def _within_fair_shares(usage: QueueUsage, pods: OpportunisticPods, places: Rows) -> Rows:
+    """Return the first of these pods with which all queues are within their fair shares; one at least."""
+    for count in range(1, len(places) + 1):
+        usage = _with_more(usage, pods, places[count - 1 : count])
+        if _shares(usage).get(pods.pods[places[count - 1]].identity.queue, 0.0) > 1.0 + _ROUNDING:
+            return places[: max(count - 1, 1)]
+    return places
 
 
 def _has_room(free: Floats, pods: OpportunisticPods) -> Mask:

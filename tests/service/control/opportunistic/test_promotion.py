@@ -81,6 +81,39 @@ def test_before_a_queue_that_has_more_of_its_share():
     assert promoted(scene) == ["a"]
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_many_pods_of_a_queue_pass_another_that_waits_by_one_at_most(late):
+    # 1,000 come free. Each queue has a right to half of it: five pods.
+    scene = scene_of(runs("full", 1000, queue="third"))
+    scene.see(*(given(f"a{n}", 100, queue="a", started=10.0 + n) for n in range(10)))
+    scene.see(*(needs(f"b{n}", 100, queue="b") for n in range(10)))
+    scene.step()
+    scene.end("full")
+    scene.late = late
+    for _ in range(3):
+        scene.step(1)
+    scene.write_all()
+    assert len(promoted(scene)) == 5
+    assert len(scene.nominated()) == 5
+
+
+def test_the_fair_share_of_a_queue_makes_none_of_its_pods_regular_before_another_that_has_less():
+    # Each may have half; a has 400, and b nothing.
+    scene = scene_of(runs("mine", 400, queue="a"), given("a0", 100, queue="a"), needs("b0", 600, queue="b"))
+    scene.step()
+    assert promoted(scene) == []
+    assert scene.nominated() == {"b0": "n1"}
+
+
+def test_nobody_waits_for_what_a_queue_has_beyond_its_share():
+    scene = scene_of(runs("full", 1000, queue="b"), *(given(f"a{n}", 100, queue="a") for n in range(9)))
+    scene.see(needs("b0", 2000, queue="b"))
+    scene.step()
+    scene.end("full")
+    scene.step(1)
+    assert len(promoted(scene)) == 9
+
+
 def test_who_does_not_fit_there_keeps_nobody_waiting():
     scene = scene_of(runs("mine", 100), given("a", 300), needs("b", 950, queue="other", priority=5))
     scene.step()
