@@ -8,6 +8,7 @@ yet is in flight (`ClusterView.flights`) and claimed (`backlog.writes.in_progres
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,6 +36,9 @@ _SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
 
 _CROWDED_SECONDS = 1.0
 """Where some queues take up all slots, others get some of their own so often: that takes a plan to its end."""
+
+_LATE_SECONDS = 2.0
+"""kube-scheduler mostly binds or refuses a pod in less time."""
 
 _LANDING_LOOK_SECONDS = 0.2
 """While pods that were released without a node are on their way, the loop looks so often whether it may plan."""
@@ -210,13 +214,15 @@ class Releaser:
         """Below how many pods on their way a queue gets slots of its own where others take up all."""
         return max(self.pace.unbound_pods // _SLOTS_PART, 1)
 
-    def _crowding_queues(self, on_their_way: Collection[str], now: float) -> Collection[str]:
+    def _crowding_queues(self, on_their_way: AbstractSet[str], now: float) -> Collection[str]:
         """Return the queues that leave no slot to others that wait and have few pods on their way; now and then.
 
-        Pods that kube-scheduler never tries, or that are deleted and made again, would else stop all queues. There are
-        twice as many on their way as usual at most.
+        Pods that kube-scheduler never tries, or that are deleted and made again, would else stop all queues. Where few
+        have waited for an answer for two seconds it is not so. There are twice as many on their way as usual at most.
         """
         if len(on_their_way) + self._few > 2 * self.pace.unbound_pods or 0 <= now - self._crowded_at < _CROWDED_SECONDS:
+            return ()
+        if len(self._unanswered.late(on_their_way, now, _LATE_SECONDS)) < self._few:
             return ()
         pods = (self._backlog.pod(uid) for uid in on_their_way)
         counts = Counter(pod.identity.queue for pod in pods if pod is not None)

@@ -113,6 +113,10 @@ class Unanswered:
         positions = (self._backlog.find(pod.uid) for pod in pods)
         return [*dict.fromkeys(position[0] for position in positions if position is not None)]
 
+    def late(self, uids: AbstractSet[str], now: float, seconds: float) -> list[str]:
+        """Return those of these pods that were released so many seconds ago or more."""
+        return [uid for uid in uids if now - self._since.get(uid, now) >= seconds]
+
     def again_at(self, uids: AbstractSet[str], now: float) -> float:
         """Return when one more may go though all these are on their way; infinite where that is not known."""
         at = max((self._since.get(uid, math.inf) for uid in uids), default=math.inf) + _SECONDS
