@@ -10,21 +10,27 @@ from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.pending_writes import LONGEST_CLAIM_SECONDS
 from extender.control.plan_input.builder import PlanInputBuilder
 
+_LOOK_SECONDS = 1.0
+
 
 @dataclass(slots=True)
 class Sight:
     """Since when the watches have shown without a break what was written. One thread."""
 
-    _last: tuple[float, float] | None = None
+    _last: tuple[float, float] = (math.inf, 0.0)
     _broken_at: float = -math.inf
 
     def lasts(self, seconds: float, now: float, flight_time: float) -> bool:
-        """Say whether flight time has gone on for so many seconds, by how it has since the last call."""
-        if self._last is not None:
-            passed, flown = now - self._last[0], flight_time - self._last[1]
-            if passed > 0 and flown < passed / 2:
+        """Say whether flight time has gone on for so many seconds, by how it has since a second ago.
+
+        Less says nothing: `now` was read earlier than `flight_time`, perhaps by more than two calls are apart. And its
+        clock may go twice as fast.
+        """
+        passed, flown = now - self._last[0], flight_time - self._last[1]
+        if not 0 <= passed < _LOOK_SECONDS:
+            self._last = now, flight_time
+            if flown < passed / 3:
                 self._broken_at = now
-        self._last = now, flight_time
         return not 0 <= now - self._broken_at < seconds
 
 

@@ -451,6 +451,30 @@ def test_where_a_budget_protects_all_it_is_tried_again_but_not_in_a_loop():
     assert scene.cluster.awaiting_evictions == set()
 
 
+class SlowClocks(ReclaimScene):
+    """Whoever looks at a clock takes a millisecond for it, as a real one does."""
+
+    def flight_time(self):
+        self.now += 0.001
+        return self.now
+
+    def step(self, seconds=0.0):
+        self.now += seconds
+        self.reclaimer.step(self.now)
+        return self.releaser.step(self.now)
+
+
+def test_a_pod_for_which_a_budget_lets_nobody_go_starts_once_there_is_room():
+    scene = SlowClocks(node("n1"), queues=MINIMUM)
+    scene.see(*(runs(f"a{n}", started=float(n)) for n in range(10)), waits("b0"))
+    scene.protected = {f"a{n}" for n in range(10)}
+    scene.run(40)
+    assert scene.asked, "b0 was claimed for room of others"
+    scene.end("a0")
+    scene.run(2)
+    assert scene.running("b") == ["b0"]
+
+
 def test_where_a_budget_protects_one_of_two_on_each_node_nobody_goes_in_vain_again_and_again():
     # The youngest would be asked first, and go; the other is refused. On each further node the refused is asked first.
     nodes = [node(f"n{number}") for number in range(10)]
