@@ -1,9 +1,11 @@
 """Gangs: pod groups with a minimum, of which so many pods start together or none."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from extender.cluster.model import Pod
+from extender.cluster.resources import Amounts, add, greatest
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 
 
@@ -11,7 +13,8 @@ from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 class Gang:
     """A pod group of which `least` pods have still to start together; `missing` of these do not exist yet.
 
-    `begun`: some have started already, and hold their nodes for nothing until the others come.
+    `begun`: some have started already, and hold their nodes for nothing until the others come; and plans gave the group
+    as much as it has with these.
     """
 
     least: int
@@ -21,10 +24,11 @@ class Gang:
 
 @dataclass(slots=True)
 class _Progress:
-    """How many pods of a group must start together, and how many have started."""
+    """How many pods of a group must start together, how many have started, and what these take (`has`)."""
 
     least: int
     started: int
+    has: dict[str, float] = field(default_factory=dict)
 
 
 def group_of(task_class: TaskClass) -> str:
@@ -39,17 +43,36 @@ def gangs_of(backlog: Backlog, classes: Sequence[TaskClass]) -> dict[str, Gang]:
     """
     grouped = [task_class for task_class in classes if task_class.template.identity.group]
     ready: dict[str, int] = {}
+    largest: dict[str, Amounts] = {}
     for task_class in grouped:
-        name = group_of(task_class)
-        ready[name] = ready.get(name, 0) + backlog.ready(task_class)
+        name, count = group_of(task_class), backlog.ready(task_class)
+        ready[name] = ready.get(name, 0) + count
+        if count:
+            largest[name] = greatest((largest.get(name, {}), task_class.template.demand))
     gangs = {}
     for name, group in _progress(backlog, grouped).items():
         least = group.least - group.started
         if backlog.groups.has_met(name, group.least):
             least = min(least, ready[name])
         if least > 0:
-            gangs[name] = Gang(least, max(least - ready[name], 0), group.started > 0)
+            whole = add(group.has, _times(least, largest.get(name, {})))
+            begun = group.started > 0 and backlog.groups.was_granted(name, whole)
+            gangs[name] = Gang(least, max(least - ready[name], 0), begun)
     return gangs
+
+
+def note_turns(backlog: Backlog, placed: Counter[TaskClass]) -> None:
+    """Note what groups have with so many pods of these classes that a plan places."""
+    names = {group_of(task_class) for task_class in placed} - {""}
+    if not names:
+        return
+    with backlog.lock:
+        groups = _progress(backlog, [task_class for task_class in backlog.classes() if group_of(task_class) in names])
+        for task_class, count in placed.items():
+            if (group := groups.get(group_of(task_class))) is not None:
+                group.has = add(group.has, _times(count, task_class.template.demand))
+        for name, group in groups.items():
+            backlog.groups.note_turn(name, group.has)
 
 
 def partial_gangs(backlog: Backlog, nominated: Sequence[Pod]) -> set[str]:
@@ -79,8 +102,14 @@ def _progress(backlog: Backlog, classes: Sequence[TaskClass], *, nominated: bool
         least = backlog.groups.least(task_class.template)
         group = groups.setdefault(name, _Progress(least, backlog.groups.ended(name)))
         group.least = max(group.least, least)
-        group.started += _started(backlog, task_class, nominated=nominated)
+        started = _started(backlog, task_class, nominated=nominated)
+        group.started += started
+        group.has = add(group.has, _times(started, task_class.template.demand))
     return groups
+
+
+def _times(count: int, demand: Amounts) -> Amounts:
+    return {name: count * amount for name, amount in demand.items()} if count else {}
 
 
 def _started(backlog: Backlog, task_class: TaskClass, *, nominated: bool) -> int:

@@ -6,6 +6,8 @@ A group's name may come back: with each run of a CronJob, with each round of exe
   earlier run do not.
 - A group that had its minimum once has it for as long as one of its pods stays on a node. Whoever comes then waits for
   no more pods than there are.
+- What a plan gave a group is remembered as long as it has pods. What it needs beyond that is no part of that turn,
+  whatever its pods, or the group, say later.
 """
 
 import math
@@ -14,19 +16,24 @@ from dataclasses import dataclass, field
 
 from extender.cluster.events import Event, GroupGone, GroupSeen, GroupsListed
 from extender.cluster.model import Group, Pod
+from extender.cluster.resources import Amounts, greatest
+
+_ROUNDING = 1.0 + 1e-9
 
 
 @dataclass(slots=True)
 class _Run:
     """The pods of a group by UID: those without a node or on their way out, those on nodes, those that ended well.
 
-    `ended` says who their owners are, `met` the largest minimum that the group had started with.
+    `ended` says who their owners are, `met` the largest minimum that the group had started with. `granted` is what it
+    had with the most that a plan gave it.
     """
 
     waiting: set[str] = field(default_factory=set)
     on_nodes: set[str] = field(default_factory=set)
     ended: dict[str, str] = field(default_factory=dict)
     met: float = 0.0
+    granted: Amounts = field(default_factory=dict)
 
     def put(self, pod: Pod, least: int) -> None:
         """Put a pod into its place."""
@@ -57,6 +64,7 @@ class PodGroups:
         self.declared: dict[str, Group] = {}
         self._runs: dict[str, _Run] = {}
         self._group_of: dict[str, str] = {}
+        self._granted: dict[str, Amounts] = {}
 
     def apply(self, event: Event) -> None:
         """Take in an event about groups; any other changes nothing."""
@@ -83,6 +91,16 @@ class PodGroups:
         run = self._runs.get(group)
         return run is not None and run.met >= least
 
+    def note_turn(self, group: str, amounts: Amounts) -> None:
+        """Note that a plan gave a group its turn: with that it has these amounts."""
+        if group in self._runs:
+            self._runs[group].granted = greatest((self._runs[group].granted, amounts))
+
+    def was_granted(self, group: str, amounts: Amounts) -> bool:
+        """Say whether plans gave a group as much as this."""
+        granted = self._runs[group].granted if group in self._runs else {}
+        return all(amount <= granted.get(name, 0.0) * _ROUNDING for name, amount in amounts.items())
+
     def see(self, pod: Pod) -> None:
         """Take note of a pod as it is now."""
         name = pod.identity.group
@@ -102,12 +120,14 @@ class PodGroups:
 
     def forget_pods(self) -> None:
         """Forget all pods: they are about to be listed."""
+        self._granted = {name: run.granted for name, run in self._runs.items()}
         self._runs.clear()
         self._group_of.clear()
 
     def note_listed(self) -> None:
         """Take it that groups with a pod on a node had started whole: a list does not say what was before it."""
-        for run in self._runs.values():
+        for name, run in self._runs.items():
+            run.granted = self._granted.get(name, {})
             if run.on_nodes:
                 run.met = math.inf
 

@@ -13,7 +13,7 @@ from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.task_classes import PodPhase, TaskClass
 from extender.control.filter_order.calm import calm_demand, free_in_all
 from extender.control.filter_order.plan_slots import SPARE_PART, PlanSlot, PlanSlots, PlanVersion
-from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
+from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, note_gang_turns, pods_of
 from extender.control.release.planned import Planned
 from extender.planner import Plan, Planner
 from extender.planner.plan import Taken
@@ -68,6 +68,7 @@ class SlotPlanner:
         plan = Plan(Taken().assignments())
         if plan_input.classes:
             plan = self._planner.plan(known.snapshot, plan_input.waiting, self._now(), most=most)
+            note_gang_turns(self._backlog, plan_input, plan)
         # 2. See what it leaves. One that is cut leaves nobody where there surely is room for all the rest.
         by_class, planned = _by_class(plan_input, plan), Planned(plan_input, plan, known.snapshot)
         demand, left = plan_input.waiting.demand, planned.left()

@@ -4,6 +4,7 @@ Rows are sorted by queue, then by the arrival of the job, so that ties are alway
 """
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
 from extender.cluster.waiting import Blocks, Jobs, Waiting
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
-from extender.control.backlog.gangs import Gang, gangs_of, group_of
+from extender.control.backlog.gangs import Gang, gangs_of, group_of, note_turns
 from extender.control.backlog.task_classes import waits_as
 from extender.control.plan_input.allowed_nodes import AllowedNodes
 from extender.control.plan_input.class_rows import ClassRowsBuilder
@@ -71,6 +72,12 @@ def pods_of(plan_input: PlanInput, plan: Plan) -> list[tuple[int, Pod | None]]:
         pods = plan_input.pods[row]
         assigned.append((row, None if pods is None else pods[task] if task >= 0 else next(next_pod[row])))
     return assigned
+
+
+def note_gang_turns(backlog: Backlog, plan_input: PlanInput, plan: Plan) -> None:
+    """Note in the backlog what a plan gives gangs."""
+    if plan_input.waiting.gang is not None:
+        note_turns(backlog, Counter(plan_input.classes[row] for row in plan.assignments.task_class.tolist()))
 
 
 class PlanInputBuilder:

@@ -20,7 +20,7 @@ from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.calm import calm_demand
 from extender.control.filter_order.waking import Waker
 from extender.control.opportunistic.promises import Promises
-from extender.control.plan_input.builder import PlanInput
+from extender.control.plan_input.builder import PlanInput, note_gang_turns
 from extender.control.pod_shapes import Shape, shape_of
 from extender.control.queues.passed_over import PassedOver, PassedOverNow, passed_over_in
 from extender.control.release.planned import Planned, PlannedReleases, UngatedTurns, regular_only
@@ -334,6 +334,7 @@ class Releaser:
             return self._by_no_plan(snapshot, refused, slots, now)
         waiting = regular_only(plan_input)
         plan = self.planner.plan(snapshot, waiting, now, most=None if self._crowding else slots)
+        note_gang_turns(self._backlog, plan_input, plan)
         planned = Planned(plan_input, plan, snapshot, dict(trials_left), self._crowding)
         # 3. Note who was passed over, what is kept idle, when to plan again, and whether somebody waits for room.
         self.passed_over.note(passed_over_in(waiting, plan.assignments, snapshot), now)
