@@ -135,9 +135,9 @@ def _needs(pod: PodResources, annotations: PodAnnotations, problems: list[str]) 
 
 
 def _controller(meta: PodMeta) -> OwnerReference | None:
-    """Return a pod's controlling owner, if any."""
-    owners = meta.owner_references or ()
-    return next((owner for owner in owners if owner.controller and len(owner.uid) <= LONGEST_NAME), None)
+    """Return a pod's controlling owner, if any; one with a "/" in its UID would pass for a job of another namespace."""
+    owners = (owner for owner in meta.owner_references or () if owner.controller)
+    return next((owner for owner in owners if len(owner.uid) <= LONGEST_NAME and "/" not in owner.uid), None)
 
 
 def _too_long(meta: PodMeta) -> list[str]:

@@ -244,6 +244,12 @@ def test_what_order_goes_by_is_read():
     assert pod.constraints.tolerations == (Toleration("gpu", "Exists"),)
 
 
+def test_no_owner_passes_for_a_job_of_another_namespace():
+    document = pod_document()
+    document["metadata"]["ownerReferences"] = [{"uid": "other/training", "kind": "Job", "controller": True}]
+    assert (read_pod(document).owner, read_pod(document).identity.job) == ("", "u1")
+
+
 @pytest.mark.parametrize(
     ("name", "value", "accepted"),
     [
