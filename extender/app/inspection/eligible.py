@@ -9,9 +9,9 @@ from typing import Any
 
 from extender.app.inspection.reading import Reader
 from extender.cluster.model import Pod
-from extender.cluster.pods.opportunistic import ALLOWED, NEVER
+from extender.cluster.pods.opportunistic import ALLOWED, NEVER, ONLY
 from extender.control.opportunistic.demotion import part
-from extender.control.opportunistic.eligibility import Surroundings, evictions_left, why_not
+from extender.control.opportunistic.eligibility import Ineligible, Surroundings, evictions_left, why_not
 from extender.explain.findings import Eligible
 
 Jobs = Mapping[str, Mapping[str, Any]]
@@ -19,12 +19,15 @@ Jobs = Mapping[str, Mapping[str, Any]]
 
 
 def eligible_pods(reader: Reader, pods: Sequence[Pod], jobs: Sequence[Mapping[str, Any]]) -> Eligible:
-    """Return how many of the held pods may be made opportunistic; pods are listed once more, as a whole."""
-    held = {pod.uid: pod for pod in pods if pod.held and pod.waits and not pod.opportunistic}
+    """Return how many of the held pods may be made opportunistic, or never are regular; pods are listed once more."""
+    waiting = [pod for pod in pods if pod.held and pod.waits]
+    held = {pod.uid: pod for pod in waiting if not pod.opportunistic}
+    only = [pod for pod in waiting if pod.choice == ONLY]
+    gangs = sum(bool(pod.identity.group) for pod in only)
     exposed = Counter(pod.owner for pod in pods if pod.opportunistic and not pod.finished)
     by_uid = {job["metadata"]["uid"]: job for job in jobs}
-    reasons: Counter[str] = Counter()
-    eligible = 0
+    reasons = Counter({Ineligible.GANG.value: gangs} if gangs else {})
+    eligible = len(only) - gangs
     for raw in reader.objects("pods", "/api/v1/pods") if held else ():
         pod = held.get(part(raw, "metadata").get("uid", ""))
         if pod is None:

@@ -56,6 +56,15 @@ def test_held_pods_are_counted_by_why_they_may_not():
     )
 
 
+def test_pods_that_never_are_regular_may_run_there_unless_they_are_a_gang():
+    says = {"dovetail.dev/opportunistic": "only", "dovetail.dev/demand": '{"cpu": "1", "memory": "1Gi"}'}
+    gang = {"scheduling.x-k8s.io/pod-group": "g"}
+    pods = (
+        held(name, cpu="0", annotations=says, labels=labels) for name, labels in [("a", {}), ("b", {}), ("c", gang)]
+    )
+    assert counted(*pods) == Eligible(2, {"it starts together with others": 1})
+
+
 @pytest.mark.parametrize(("limit", "eligible"), [(1, 0), (2, 1)])
 def test_a_job_that_an_eviction_could_fail_keeps_its_pods_regular(limit, eligible):
     # One more failure than what stays for pods that fail by themselves.
