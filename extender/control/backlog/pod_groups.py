@@ -26,14 +26,14 @@ class _Run:
     """The pods of a group by UID: those without a node or on their way out, those on nodes, those that ended well.
 
     `ended` says who their owners are, `met` the largest minimum that the group had started with. `granted` is what it
-    had with the most that a plan gave it.
+    had with the most that a plan gave it; None: it is older than this process, and what it asks for first counts.
     """
 
     waiting: set[str] = field(default_factory=set)
     on_nodes: set[str] = field(default_factory=set)
     ended: dict[str, str] = field(default_factory=dict)
     met: float = 0.0
-    granted: Amounts = field(default_factory=dict)
+    granted: Amounts | None = field(default_factory=dict)
 
     def put(self, pod: Pod, least: int) -> None:
         """Put a pod into its place."""
@@ -94,11 +94,14 @@ class PodGroups:
     def note_turn(self, group: str, amounts: Amounts) -> None:
         """Note that a plan gave a group its turn: with that it has these amounts."""
         if group in self._runs:
-            self._runs[group].granted = greatest((self._runs[group].granted, amounts))
+            self._runs[group].granted = greatest((self._runs[group].granted or {}, amounts))
 
     def was_granted(self, group: str, amounts: Amounts) -> bool:
-        """Say whether plans gave a group as much as this."""
-        granted = self._runs[group].granted if group in self._runs else {}
+        """Say whether plans gave a group as much as this; of one older than this process the first answer is yes."""
+        run = self._runs.get(group, _Run())
+        if run.granted is None:
+            run.granted = amounts
+        granted = run.granted
         return all(amount <= granted.get(name, 0.0) * _ROUNDING for name, amount in amounts.items())
 
     def see(self, pod: Pod) -> None:
@@ -120,14 +123,14 @@ class PodGroups:
 
     def forget_pods(self) -> None:
         """Forget all pods: they are about to be listed."""
-        self._granted = {name: run.granted for name, run in self._runs.items()}
+        self._granted = {name: run.granted for name, run in self._runs.items() if run.granted is not None}
         self._runs.clear()
         self._group_of.clear()
 
     def note_listed(self) -> None:
         """Take it that groups with a pod on a node had started whole: a list does not say what was before it."""
         for name, run in self._runs.items():
-            run.granted = self._granted.get(name, {})
+            run.granted = self._granted.get(name, None if run.on_nodes else {})
             if run.on_nodes:
                 run.met = math.inf
 

@@ -103,11 +103,16 @@ def test_a_list_in_between_makes_no_difference():
     assert list(scene.nominated())[3:] == ["again"]
 
 
-def test_after_a_restart_what_a_gang_lacks_waits_for_its_queues_turn():
+def test_after_a_restart_what_a_gang_lacks_then_goes_before_other_queues_and_no_more_later():
     scene = two_queues()
     scene.remove("g2")
     scene.see(pod("last", gates=(), node="n1", queue="r"))
     scene.see(pod("again", job="g", group="default/g", least=3, created=60.0))
     scene.restart()
     scene.step(1)
-    assert list(scene.nominated())[3:] == ["waits"]
+    assert list(scene.nominated())[3:] == ["again"]
+    scene.bind("again")
+    scene.remove("last")
+    scene.see(pod("more", job="g", group="default/g", least=4, created=60.0))
+    scene.step(1)
+    assert list(scene.nominated())[3:] == ["again", "waits"]
