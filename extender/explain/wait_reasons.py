@@ -182,14 +182,15 @@ def line_of(backlog: Backlog, task_class: TaskClass) -> list[str]:
 def group_sizes(backlog: Backlog, groups: Collection[str]) -> dict[str, tuple[int, int]]:
     """Return how many pods each group has, and how many of them it must start together.
 
-    Left out are pods that ended badly, and those that are being deleted: they start no more.
+    Those that ended well count as long as they count for its minimum. Left out are pods that ended badly, and those
+    that are being deleted: they start no more.
     """
-    pods, stated = dict.fromkeys(groups, 0), dict.fromkeys(groups, 0)
+    pods, stated = {group: backlog.groups.ended(group) for group in groups}, dict.fromkeys(groups, 0)
     for task_class in backlog.classes():
         identity = task_class.template.identity
         if identity.group in pods:
             leaving = sum(pod.leaving for pod in task_class.pods[PodPhase.RUNNING].values())
-            pods[identity.group] += task_class.unfinished - leaving + task_class.finished
+            pods[identity.group] += task_class.unfinished - leaving
             stated[identity.group] = max(stated[identity.group], identity.least)
     known = backlog.groups.declared
     return {group: (pods[group], known[group].least if group in known else stated[group]) for group in groups}

@@ -9,6 +9,7 @@ from extender.cluster.events import GroupSeen
 from extender.cluster.model import HOLD_GATE, Group, Node
 from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import Backlog
+from extender.control.backlog.gangs import gangs_of
 from extender.control.release.loop import Pace
 from extender.explain import wait_reasons as reasons
 from extender.explain.advice import changes_for
@@ -42,6 +43,16 @@ def test_a_pod_group_says_how_many_of_it_are_there():
     scene.apply(GroupSeen(Group("default/g", 3)))
     scene.see(*(pod(f"g{n}", job="g", group="default/g") for n in range(2)))
     assert set(scene.why().values()) == {Reason("gang", "its pod group has 2 of 3 pods")}
+
+
+def test_pods_of_a_group_that_ended_before_we_started_count_as_they_do_for_its_minimum():
+    # g0 ended well, g1 waits and is of the same Job: one more is missing, not two.
+    scene = Scene(node("n1"))
+    scene.see(pod("g0", job="g", group="default/g", least=3, owner="job", gates=(), node="n1", finished=True))
+    scene.see(pod("g1", job="g", group="default/g", least=3, owner="job"))
+    (gang,) = gangs_of(scene.backlog, scene.backlog.classes()).values()
+    assert gang.missing == 1
+    assert scene.why() == {"g1": Reason("gang", "its pod group has 2 of 3 pods")}
 
 
 def test_a_pod_group_some_of_which_others_hold_says_so():
