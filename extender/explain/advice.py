@@ -7,6 +7,7 @@ import numpy as np
 from extender.arrays import fits, times_fits
 from extender.cluster.ledger.snapshot import UNADVERTISED
 from extender.cluster.model import Pod
+from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import PodPhase
 from extender.control.pod_shapes import shape_of
 from extender.control.release.refusals import refused_pods
@@ -162,6 +163,8 @@ def _room_now(case: Case) -> list[str]:
 
 def _room(case: Case) -> list[str]:
     """Return how much more some node must have free: of those that could hold it, the one that lacks least."""
+    if case.pod.choice == ONLY:
+        return ["pods of a node that allows it must use so much less of what they reserved there"]
     layout, usable = case.order.snapshot.layout, (case.allowed & case.large_enough).nonzero()[0]
     short, axis = case.short[usable], layout.axis
     if not len(usable) or not short.any(axis=1).all():

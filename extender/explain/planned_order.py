@@ -8,6 +8,7 @@ from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
 from extender.control.plan_input.builder import PlanInput, PlanInputBuilder
 from extender.control.pod_shapes import shape_of
+from extender.control.release.planned import regular_only
 from extender.control.release.refusals import refused_pods
 from extender.explain.wait_reasons import Reason, places_in_plan, reasons
 from extender.planner import Carried, Plan, Planner
@@ -17,9 +18,9 @@ from extender.planner import Carried, Plan, Planner
 class PlannedOrder:
     """One plan, and what it was made of.
 
-    `plan` places as many pods as fit, whatever the pace of releases. `why` says by UID why held pods wait: those that
-    the plan does not place, and those that it places but that are not to be released yet. `carried` is what the plan
-    was given of earlier ones.
+    `plan` places as many pods as fit, whatever the pace of releases, but none that never is regular. `why` says by UID
+    why held pods wait: those that the plan does not place, and those that it places but that are not to be released
+    yet. `carried` is what the plan was given of earlier ones.
     """
 
     backlog: Backlog
@@ -51,6 +52,6 @@ def planned_order(
             task_class for task_class in backlog.classes() if refused and shape_of(task_class.template) in refused
         }
         plan_input = input_builder.build(snapshot.layout, now, refused=like_these)
-    plan = planner.plan(snapshot, plan_input.waiting, now)
+    plan = planner.plan(snapshot, regular_only(plan_input), now)
     why = reasons(backlog, input_builder, snapshot, plan_input, plan)
     return PlannedOrder(backlog, input_builder, snapshot, plan_input, plan, now, carried, why)

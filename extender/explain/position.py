@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from extender.cluster.ledger.snapshot import no_nominations
+from extender.cluster.pods.opportunistic import ONLY
+from extender.control.release.planned import regular_only
 from extender.explain.planned_order import PlannedOrder
 from extender.explain.pod_in_plan import Case
 from extender.explain.wait_reasons import line_of, places_in_plan
@@ -26,10 +28,11 @@ class Position:
 
 
 def position_of(case: Case, policy: Policy) -> Position | None:
-    """Return a waiting pod's place in the order; None where the plan does not know it, or it can never be placed."""
+    """Return a waiting pod's place in the order; None where the plan does not know it, or never places it."""
     order, task_class, uid = case.order, case.task_class, case.pod.uid
     reason = order.why.get(uid)
-    if task_class is None or case.row < 0 or (reason is not None and reason.kind in ("barred", "too-large")):
+    never = case.pod.choice == ONLY or (reason is not None and reason.kind in ("barred", "too-large"))
+    if task_class is None or case.row < 0 or never:
         return None
     if uid not in line_of(order.backlog, task_class):
         return None
@@ -53,4 +56,4 @@ def _plan_if_empty(order: PlannedOrder, policy: Policy) -> Plan:
     layout = order.snapshot.layout
     nothing = np.zeros(layout.capacity.shape)
     empty = replace(order.snapshot, allocated=nothing, in_flight=nothing, nominations=no_nominations(len(layout.axis)))
-    return plan_once(policy, empty, order.plan_input.waiting, order.now, Carried())
+    return plan_once(policy, empty, regular_only(order.plan_input), order.now, Carried())

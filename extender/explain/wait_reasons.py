@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from extender.cluster.eligibility import Constraints
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import HOLD_GATE, Pod
+from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pods_of
 from extender.control.pod_shapes import shape_of
@@ -31,6 +32,7 @@ class Reason:
 
 IS_RELEASING = Reason(RELEASING, "its turn has come: it is being released")
 IS_PACED = Reason(PACE, "its turn has come; few may be on their way to their nodes at once")
+AWAITS_IDLE_ROOM = Reason("no-room", "it runs on idle resources alone, and waits for a node that has enough of them")
 IS_TRIED = Reason(TRYING, "its turn has come: kube-scheduler has yet to try it")
 IS_RESTING = Reason(TRYING, "kube-scheduler refused it on the node that the plan chose: its next turn comes later")
 IS_TRIED_AGAIN = Reason(TRYING, "its turn has come: kube-scheduler has yet to try it again")
@@ -137,6 +139,8 @@ class _ClassReasons:
         return replace(reason, text=near.texts.get(task, reason.text)) if near is not None else reason
 
     def _of_row(self, task_class: TaskClass, row: int) -> Reason | None:
+        if task_class.template.choice == ONLY:
+            return AWAITS_IDLE_ROOM
         held = self._plan.held.get(row)
         if held is None:
             return None

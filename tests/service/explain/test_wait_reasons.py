@@ -7,6 +7,7 @@ import pytest
 from extender.cluster.eligibility import Constraints
 from extender.cluster.events import GroupSeen
 from extender.cluster.model import HOLD_GATE, Group, Node
+from extender.cluster.pods.opportunistic import ONLY
 from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.gangs import gangs_of
@@ -14,7 +15,9 @@ from extender.control.release.loop import Pace
 from extender.explain import wait_reasons as reasons
 from extender.explain.advice import changes_for
 from extender.explain.pod_in_plan import case_of
+from extender.explain.position import position_of
 from extender.explain.wait_reasons import IS_PACED, KINDS, Reason, counted, line_of
+from extender.planner import Policy
 from tests.service.control.scene import Scene, node, pod
 
 classes_of = Backlog.classes
@@ -30,6 +33,16 @@ def busy(*pods, **options):
 
 def test_a_pod_without_room_waits_for_what_is_short():
     assert busy(pod("a", 300)).why() == {"a": Reason("no-room", "no node has enough free: mostly cpu is short")}
+
+
+def test_a_pod_for_idle_resources_alone_waits_for_these_and_takes_no_regular_room_from_others():
+    # n1 has 200 free: `only` never gets them, however long it waits, so the plan places b there.
+    only = pod("only", 150, choice=ONLY, opportunistic=True, created=1.0)
+    scene = busy(only, pod("b", 200, created=2.0))
+    assert scene.why() == {"only": reasons.AWAITS_IDLE_ROOM, "b": IS_PACED}
+    assert position_of(case_of(scene.view(), only), Policy()) is None
+    idle = ["pods of a node that allows it must use so much less of what they reserved there"]
+    assert changes_for(case_of(scene.view(), only), reasons.AWAITS_IDLE_ROOM) == idle
 
 
 def test_gates_of_others_are_named_and_sorted():
