@@ -33,9 +33,10 @@ def _reason(left: LeftOver, room: Floats, demand: Floats, barred: Mask) -> str:
     allowed = (~barred).nonzero()[0]
     if not len(allowed):
         return BARRED
-    known = allowed[~left.unmeasured[allowed].any(axis=1)]
+    is_unknown = left.unmeasured[allowed].any(axis=1)
+    known, unknown = allowed[~is_unknown], allowed[is_unknown]
     if not len(known):
-        return _unknown(left, allowed)
+        return f"of no node all is measured that limits pods there: {_unmeasured(left, unknown)}"
     idle = room[known]
     if fits(idle, demand).any():
         return ENOUGH
@@ -44,12 +45,16 @@ def _reason(left: LeftOver, room: Floats, demand: Floats, barred: Mask) -> str:
     best = int(idle[:, worst].argmax())
     name, node = left.layout.axis[worst], left.layout.names[int(known[best])]
     most = amount(name, max(float(np.floor(idle[best, worst])), 0.0))
-    return f"no node has enough: mostly {name} is short, the most is {most} on {node}"
+    text = f"no node has enough: mostly {name} is short, the most is {most} on {node}"
+    if not len(unknown):
+        return text
+    those = "1 other is" if len(unknown) == 1 else f"{len(unknown):,} others are"
+    return f"{text}; {those} left out, as not all is measured that limits pods there: {_unmeasured(left, unknown)}"
 
 
-def _unknown(left: LeftOver, rows: Rows) -> str:
+def _unmeasured(left: LeftOver, rows: Rows) -> str:
     """Return what is not measured of most of these nodes, so that they are taken to have no idle room."""
     missing = left.unmeasured[rows]
     worst = int(missing.sum(axis=0).argmax())
     node = left.layout.names[int(rows[missing[:, worst]][0])]
-    return f"of no node all is measured that limits pods there: mostly {left.layout.axis[worst]} is not, as of {node}"
+    return f"mostly {left.layout.axis[worst]} is not, as of {node}"

@@ -50,6 +50,16 @@ def test_a_node_with_a_limit_of_what_is_not_measured_has_none_and_does_not_look_
     assert told(scene) == [said]
 
 
+def test_nodes_with_a_limit_of_what_is_not_measured_are_named_beside_one_that_is_full():
+    # n2 and n3 have 500 of the CPU idle, and nobody knows of their disks; n1 has 100.
+    with_disk = [replace(node(n), allocatable={**node(n).allocatable, "disk-read": 1e6}) for n in ("n2", "n3")]
+    scene = IdleScene(node("n1"), *with_disk, use={"n1": 700, "n2": 300, "n3": 300})
+    scene.see(*(runs(f"full-{n}", 1000, on=n) for n in ("n1", "n2", "n3")), needs("a", 400))
+    scene.step()
+    left_out = "2 others are left out, as not all is measured that limits pods there: mostly disk-read is not, as of n2"
+    assert told(scene) == [f"no node has enough: mostly cpu is short, the most is 0.1 cores on n1; {left_out}"]
+
+
 def test_who_is_left_though_there_was_room_comes_after_others():
     # 500 are idle: one of 400 starts, of two.
     scene = scene_of(needs("a", 400, job="j"), needs("b", 400, job="j"), use={"n1": 300})
