@@ -176,9 +176,9 @@ class LiveShares:
     in_use: float
 
 
-def shares_of(case: LiveCase, looks: Sequence[Look]) -> LiveShares:
-    """Return what was held in the mean, once the cluster had had time to fill up."""
-    counted = [look for look in looks if look.at >= _SETTLING_SECONDS and look.total]
+def shares_of(case: LiveCase, looks: Sequence[Look], after: float = _SETTLING_SECONDS) -> LiveShares:
+    """Return what was held in the mean, once the cluster had filled up for so many seconds."""
+    counted = [look for look in looks if look.at >= after and look.total]
     error = 0.0
     for queue in case.weights:
         mean = sum(look.running[queue] / look.total for look in counted) / len(counted)
