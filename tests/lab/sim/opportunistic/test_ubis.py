@@ -13,7 +13,7 @@ from extender.cluster.model import Node
 from extender.cluster.resources import DISK_READ_INDEX
 from extender.control.preemption.overload import Limits, Pressure
 from extender.errors import DovetailError
-from extender.planner import Planner, Policy
+from extender.planner import Planner
 from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.engine.running import RunningTasks
 from lab.sim.engine.use.sampling import Sampling
@@ -99,10 +99,10 @@ def test_figure_3_takes_three_and_a_half_t_with_them():
 
 def test_a_task_that_is_regular_only_starts_no_later_and_ends_no_later():
     # `late` waits for the machine that `idle` was promised; `other` is there before it, regular or opportunistic,
-    # and has less work, so that it is regular first either way.
+    # and has less work, so that it is regular first either way; `late` has two tasks, so it is no chain.
     idle = job("idle", T, of=use((1.0, 0.1, 0.1)))
     other = job("other", 2 * T, at=1.0, cpu=900.0, of=use((1.0, 0.5, 0.5)), queue="other")
-    jobs = (idle, other, job("late", 3 * T, at=100.0, queue="third"))
+    jobs = (idle, other, job("late", 3 * T, 2, at=100.0, queue="third"))
     off, on = replay(1, *jobs), replay(1, *jobs, settings=UbisSettings(1.0, never=frozenset({"late"})))
     assert on.opportunistic.opportunistic == 1
     assert seconds(on)["late"] <= seconds(off)["late"]
@@ -187,10 +187,6 @@ def test_the_same_seed_gives_the_same_run():
 def test_a_threshold_beyond_what_there_is_is_refused(t_alloc):
     with pytest.raises(DovetailError, match="t_alloc"):
         UbisSettings(t_alloc)
-
-
-def test_the_second_pass_goes_by_the_policy_that_is_given():
-    assert Ubis(policy=Policy(srtf=0.0))._planner.policy.srtf == 0.0
 
 
 def full_from_its_half_on():
