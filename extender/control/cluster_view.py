@@ -23,8 +23,8 @@ class Sight:
     def lasts(self, seconds: float, now: float, flight_time: float) -> bool:
         """Say whether flight time has gone on for so many seconds, by how it has since a second ago.
 
-        Less says nothing: `now` was read earlier than `flight_time`, perhaps by more than two calls are apart. And its
-        clock may go twice as fast.
+        A shorter time says nothing, as the two clocks are not read at one moment: calls may be nearer to each other
+        than these readings. The clock of `now` may also go up to twice as fast as the other.
         """
         passed, flown = now - self._last[0], flight_time - self._last[1]
         if not 0 <= passed < _LOOK_SECONDS:

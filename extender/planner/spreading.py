@@ -1,8 +1,8 @@
 """Which tasks go to many nodes rather than to few: those whose output a later stage shuffles.
 
 Filling one node after the other puts a small stage on one or two of them, and then all who shuffle its output wait for
-their disks. Where a disk is faster than the node's link that has its good side: who runs beside the output reads it
-faster than links could carry it. Elsewhere it has none.
+their disks. Where a disk is faster than the node's link, that is worth it: a task that runs beside the output reads it
+faster than links could carry it.
 """
 
 from collections import Counter
