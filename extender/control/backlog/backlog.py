@@ -63,7 +63,8 @@ class Backlog(PodIndex):
 
     def __init__(self, schedulers: Collection[str], *, by_filter: bool = False, queues: Sequence[Queue] = ()) -> None:
         super().__init__()
-        self.owners, self.groups = Owners(), PodGroups()
+        self.owners = Owners()
+        self.groups = PodGroups(self.owners)
         self.nodes: dict[str, Node] = {}
         self.nodes_version = 0
         self.changes = 0

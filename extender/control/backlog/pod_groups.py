@@ -2,8 +2,8 @@
 
 A group's name may come back: with each run of a CronJob, with each round of executors of one driver. So:
 
-- Pods that ended well count as started for those that live at the same time, or have the same owner. Those of an
-  earlier run do not.
+- Pods that ended well count as started for those that live at the same time, have the same owner, or have one that was
+  there before they started. Those of an earlier run do not.
 - A group that had its minimum once has it for as long as one of its pods stays on a node. Whoever comes then waits for
   no more pods than there are.
 - What a plan gave a group is remembered as long as it has pods. What it needs beyond that is no part of that turn,
@@ -13,25 +13,38 @@ A group's name may come back: with each run of a CronJob, with each round of exe
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from extender.cluster.events import Event, GroupGone, GroupSeen, GroupsListed
 from extender.cluster.model import Group, Pod
 from extender.cluster.resources import Amounts, greatest
+from extender.control.backlog.owners import Owners
 
 _ROUNDING = 1.0 + 1e-9
+
+
+class _Ended(NamedTuple):
+    """A pod that ended well: whose it is, and when it started; None: nobody knows."""
+
+    owner: str
+    started: float | None
 
 
 @dataclass(slots=True)
 class _Run:
     """The pods of a group by UID: those without a node or on their way out, those on nodes, those that ended well.
 
-    `ended` says who their owners are, `met` the largest minimum that the group had started with. `granted` is what it
-    had with the most that a plan gave it; None: it is older than this process, and what it asks for first counts.
+    Of the latter `earlier` ended before any of those lived, the first of which has the owner `begun_by`. `met` is the
+    largest minimum that the group had started with. `granted` is what it had with the most that a plan gave it; None:
+    it is older than this process, and what it asks for first counts.
     """
 
+    owners: Owners
     waiting: set[str] = field(default_factory=set)
     on_nodes: set[str] = field(default_factory=set)
-    ended: dict[str, str] = field(default_factory=dict)
+    ended: dict[str, _Ended] = field(default_factory=dict)
+    earlier: dict[str, _Ended] = field(default_factory=dict)
+    begun_by: str = ""
     met: float = 0.0
     granted: Amounts | None = field(default_factory=dict)
 
@@ -41,26 +54,41 @@ class _Run:
         self.remove(pod.uid)
         if pod.finished:
             if not pod.failed:
-                self.ended[pod.uid] = pod.owner
+                self.ended[pod.uid] = _Ended(pod.owner, pod.started)
             return
-        if begins:  # a new run, but for an owner that goes on
-            self.ended = {uid: owner for uid, owner in self.ended.items() if owner and owner == pod.owner}
+        if begins:
+            self._begin(pod.owner)
         stays = pod.node is not None and not pod.leaving
         (self.on_nodes if stays else self.waiting).add(pod.uid)
-        if stays and len(self.on_nodes) + len(self.ended) >= least:
-            self.met = max(self.met, least)
+        if stays and self.met < least <= len(self.on_nodes) + self.ended_well():
+            self.met = least
+
+    def ended_well(self) -> int:
+        """Return how many pods count as started because they ended well."""
+        owner = self.owners.by_uid.get(self.begun_by)
+        since = owner.created if owner is not None and owner.created > 0 else math.inf
+        return len(self.ended) + sum((ended.started or 0.0) >= since for ended in self.earlier.values())
 
     def remove(self, uid: str) -> None:
         """Take a pod out of its place."""
         self.waiting.discard(uid)
         self.on_nodes.discard(uid)
         self.ended.pop(uid, None)
+        self.earlier.pop(uid, None)
+
+    def _begin(self, owner: str) -> None:
+        """Begin a new run, but for an owner that goes on."""
+        known, self.ended, self.earlier = {**self.earlier, **self.ended}, {}, {}
+        for uid, ended in known.items():
+            (self.ended if owner and owner == ended.owner else self.earlier)[uid] = ended
+        self.begun_by = owner
 
 
 class PodGroups:
     """Pod groups by name. Under the backlog's lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, owners: Owners) -> None:
+        self._owners = owners
         self.declared: dict[str, Group] = {}
         self._runs: dict[str, _Run] = {}
         self._group_of: dict[str, str] = {}
@@ -84,7 +112,7 @@ class PodGroups:
     def ended(self, group: str) -> int:
         """Return how many pods of a group count as started because they ended well. They are not deleted yet."""
         run = self._runs.get(group)
-        return len(run.ended) if run is not None else 0
+        return run.ended_well() if run is not None else 0
 
     def has_met(self, group: str, least: int) -> bool:
         """Say whether so many pods of a group had started, and one of the group has stayed on a node since."""
@@ -98,7 +126,7 @@ class PodGroups:
 
     def was_granted(self, group: str, amounts: Amounts) -> bool:
         """Say whether plans gave a group as much as this; of one older than this process the first answer is yes."""
-        run = self._runs.get(group, _Run())
+        run = self._runs.get(group, _Run(self._owners))
         if run.granted is None:
             run.granted = amounts
         granted = run.granted
@@ -111,7 +139,7 @@ class PodGroups:
             self.lose(pod.uid)
         if name:
             self._group_of[pod.uid] = name
-            self._runs.setdefault(name, _Run()).put(pod, self.least(pod))
+            self._runs.setdefault(name, _Run(self._owners)).put(pod, self.least(pod))
             self._settle(name)
 
     def lose(self, uid: str) -> None:
@@ -141,7 +169,7 @@ class PodGroups:
             return
         if not run.on_nodes:
             run.met = 0.0
-        if not (run.waiting or run.on_nodes or run.ended):
+        if not (run.waiting or run.on_nodes or run.ended or run.earlier):
             del self._runs[name]
 
     def _list(self, source: str, groups: Iterable[Group]) -> None:

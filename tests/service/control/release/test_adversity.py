@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from extender.cluster.events import NodeSeen, OwnerSeen
+from extender.cluster.events import NodeSeen, OwnerSeen, OwnersListed
 from extender.cluster.model import Owner
 from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
@@ -169,6 +169,38 @@ class TestGangs:
         scene.see(pod("other", 200, job="other", gates=(), node="n1", queue="b"))
         scene.see(*gang(4, prefix="h", created=1000.0, owner=owners[1]))
         scene.step(900)
+        assert begins(scene, "h") == 0
+
+    @pytest.mark.parametrize("restarted", [False, True], ids=["", "restarted"])
+    def test_those_that_ended_count_where_another_job_of_the_gang_makes_its_pod_again(self, restarted):
+        scene = Scene(node("n1"))
+        jobs = [Owner(uid, 1, 1, created=90.0) for uid in ("left", "right")]
+        scene.apply(OwnersListed(jobs))
+        scene.see(*(pod(job.uid, job="g", group="default/g", least=2, created=90.0, owner=job.uid) for job in jobs))
+        scene.step()
+        for job in jobs:
+            scene.bind(job.uid)
+            scene.change(job.uid, started=scene.now)
+        scene.end("left")
+        scene.change("right", finished=True, failed=True)
+        scene.see(pod("again", job="g", group="default/g", least=2, created=150.0, owner="right"))
+        if restarted:
+            scene.restart()
+            scene.apply(OwnersListed(jobs))
+        scene.step(100)
+        assert "again" in scene.released()
+
+    def test_those_that_ended_do_not_count_for_a_job_that_was_made_later(self):
+        scene = Scene(node("n1"))
+        scene.see(*gang(2, owner="monday"))
+        scene.step()
+        for n in range(2):
+            scene.bind(f"g{n}")
+            scene.change(f"g{n}", started=scene.now)
+            scene.end(f"g{n}")
+        scene.apply(OwnerSeen(Owner("tuesday", 2, 2, created=150.0)))
+        scene.see(gang(2, prefix="h", created=150.0, owner="tuesday")[0])
+        scene.step(100)
         assert begins(scene, "h") == 0
 
     def test_those_that_ended_count_though_there_is_news_of_the_only_one_that_runs(self):
