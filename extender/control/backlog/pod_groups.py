@@ -49,7 +49,9 @@ class _Run:
     granted: Amounts | None = field(default_factory=dict)
 
     def put(self, pod: Pod, least: int) -> None:
-        """Put a pod into its place."""
+        """Put a pod into its place; news of one of an earlier run changes nothing."""
+        if pod.uid in self.earlier:
+            return
         begins = not (self.waiting or self.on_nodes)
         self.remove(pod.uid)
         if pod.finished:

@@ -202,6 +202,9 @@ class TestGangs:
         scene.see(gang(2, prefix="h", created=150.0, owner="tuesday")[0])
         scene.step(100)
         assert begins(scene, "h") == 0
+        scene.change("g0")  # a label of it, say
+        scene.step(100)
+        assert begins(scene, "h") == 0
 
     def test_those_that_ended_count_though_there_is_news_of_the_only_one_that_runs(self):
         scene = Scene(node("n1"))
