@@ -63,9 +63,10 @@ class Pod:
     `tenant_choice` counts: ALLOWED or NEVER where its namespace says so, or else its queue. Those requests are back and
     `ungranted` where its node has not given it any of them yet.
 
-    One that was `rejected` was bound, and its kubelet would not have it. `near` are the namespaces of the pods that it
-    draws near, or would rather have elsewhere, by its affinity to pods. It `asks_of_pods` where it depends on which
-    pods are there whether it may go to a node, by required affinity to pods or required spread.
+    One that is `leaving` is being deleted, and its grace period ends at `leaves_at`. One that was `rejected` was bound,
+    and its kubelet would not have it. `near` are the namespaces of the pods that it draws near, or would rather have
+    elsewhere, by its affinity to pods. It `asks_of_pods` where it depends on which pods are there whether it may go to
+    a node, by required affinity to pods or required spread.
     """
 
     uid: str
@@ -106,6 +107,7 @@ class Pod:
     rejected: bool = False
     near: tuple[str, ...] = ()
     asks_of_pods: bool = False
+    leaves_at: float = 0.0
 
     @property
     def may_run(self) -> str | None:

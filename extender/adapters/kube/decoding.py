@@ -63,6 +63,7 @@ def pod_of(document: PodObject, template: Template) -> Pod:
         resource_version=version_number(meta.resource_version),
         problem=template.problem,
         leaving=meta.deletion_timestamp is not None,
+        leaves_at=epoch(meta.deletion_timestamp) or 0.0,
         claims=_claims(meta, spec) if spec.volumes else (),
         owner_name=name_of(template.owner.name) or "",
         opportunistic=needs.opportunistic,

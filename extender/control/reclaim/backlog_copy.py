@@ -83,6 +83,11 @@ class BacklogCopy:
         ]
         return leaving + asked
 
+    def going_by(self, time: float) -> list[Pod]:
+        """Return those whose room is waited for: that we asked to go, and those whose grace period ends by a time."""
+        asked = {uid for uids in self.asked.values() for uid in uids}
+        return [pod for pod in self.going() if pod.leaves_at <= time or pod.uid in asked]
+
 
 @dataclass(slots=True)
 class BacklogCopier:

@@ -65,7 +65,8 @@ def test_a_nomination_and_a_refusal_are_read_from_status():
 
 
 def test_a_pod_that_is_being_deleted_is_leaving():
-    assert read_pod({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}).leaving
+    leaving = read_pod({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    assert (leaving.leaving, leaving.leaves_at) == (True, 1_767_225_600.0)
     assert not read_pod(pod_document()).leaving
 
 

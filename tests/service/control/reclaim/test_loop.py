@@ -259,6 +259,23 @@ def test_pods_that_leave_anyhow_are_waited_for():
     assert scene.asked == []
 
 
+def test_pods_that_leave_anyhow_are_not_waited_for_where_that_takes_longer_than_a_node_is_kept():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.change("a0", leaving=True, leaves_at=scene.now + 86_400)
+    scene.run(60)
+    assert scene.evicted == ["a9"]
+    assert scene.running("b") == ["b0"]
+
+
+def test_victims_are_waited_for_however_long_they_take():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.slow = True
+    scene.run(32)
+    scene.change("a9", leaves_at=scene.now + 86_400)
+    scene.run(600)
+    assert scene.evicted == ["a9"]
+
+
 def test_a_pod_that_waits_for_its_room_does_not_use_up_the_pace():
     scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
     scene.slow = True
