@@ -37,7 +37,7 @@ class PodIndex:
         self._opportunistic: set[str] = set()
         self._opportunistic_on_nodes: Counter[TaskClass] = Counter()
         self._ungranted: set[str] = set()
-        self._opportunistic_of: dict[str, set[str]] = {}
+        self._opportunistic_of: dict[tuple[str, str], set[str]] = {}
 
     # -- pods
 
@@ -147,10 +147,13 @@ class PodIndex:
             coming = (self._where[uid][0] for uid in self._coming() if uid in self._opportunistic)
             return self._opportunistic_on_nodes.copy(), Counter(coming)
 
-    def opportunistic_of(self, owner: str) -> set[str]:
-        """Return the opportunistic pods of an owner, by UID, wherever they are."""
+    def opportunistic_of(self, namespace: str, owner: str) -> set[str]:
+        """Return the opportunistic pods of an owner, by UID, wherever they are.
+
+        It owns pods of its own namespace alone; those of others may say that it is theirs.
+        """
         with self.lock:
-            return set(self._opportunistic_of.get(owner, ()))
+            return set(self._opportunistic_of.get((namespace, owner), ()))
 
     def ungranted(self) -> list[Pod]:
         """Return the running pods whose requests came back, and are not granted yet."""
@@ -206,7 +209,7 @@ class PodIndex:
             self._ungranted.add(pod.uid)
         if pod.opportunistic:
             self._opportunistic.add(pod.uid)
-            self._opportunistic_of.setdefault(pod.owner, set()).add(pod.uid)
+            self._opportunistic_of.setdefault((pod.namespace, pod.owner), set()).add(pod.uid)
             if after[1] is PodPhase.RUNNING:
                 self._opportunistic_on_nodes[after[0]] += 1
 
@@ -216,7 +219,8 @@ class PodIndex:
         if uid not in self._opportunistic:
             return
         self._opportunistic.discard(uid)
-        (task_class, phase), owner = self._where[uid], self._pods[uid].owner
+        (task_class, phase), pod = self._where[uid], self._pods[uid]
+        owner = (pod.namespace, pod.owner)
         if phase is PodPhase.RUNNING:
             self._opportunistic_on_nodes[task_class] -= 1
             if not self._opportunistic_on_nodes[task_class]:

@@ -1,5 +1,6 @@
 """The writes that make a pod opportunistic and regular again, against an API server that keeps one pod."""
 
+import dataclasses
 import json
 
 import pytest
@@ -259,6 +260,14 @@ def test_those_that_are_opportunistic_count_until_they_are_regular_or_gone_for_l
 def test_pods_of_other_owners_do_not_count():
     scene = job("a")
     scene.see(waiting("x", owner="uid-other", opportunistic=True))
+    assert exposed(scene, "a") == 2
+
+
+def test_pods_of_other_namespaces_do_not_count_whoever_they_say_owns_them():
+    scene = job("a")
+    scene.see(dataclasses.replace(waiting("x", owner="uid-job", opportunistic=True), namespace="foreign"))
+    assert exposed(scene, "a") == 2
+    scene.remove("x")
     assert exposed(scene, "a") == 2
 
 
