@@ -11,6 +11,7 @@ A group's name may come back: with each run of a CronJob, with each round of exe
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -24,19 +25,19 @@ _ROUNDING = 1.0 + 1e-9
 
 
 class _Ended(NamedTuple):
-    """A pod that ended well: whose it is, and when it started; None: nobody knows."""
+    """A pod that ended well: whose it is, and when it started; 0: nobody knows."""
 
     owner: str
-    started: float | None
+    started: float
 
 
 @dataclass(slots=True)
 class _Run:
     """The pods of a group by UID: those without a node or on their way out, those on nodes, those that ended well.
 
-    Of the latter `earlier` ended before any of those lived, the first of which has the owner `begun_by`. `met` is the
-    largest minimum that the group had started with. `granted` is what it had with the most that a plan gave it; None:
-    it is older than this process, and what it asks for first counts.
+    Of the latter `earlier` ended before any of those lived, the first of which has the owner `begun_by`; they started
+    at `starts`, which is sorted. `met` is the largest minimum that the group had started with. `granted` is what it had
+    with the most that a plan gave it; None: it is older than this process, and what it asks for first counts.
     """
 
     owners: Owners
@@ -44,6 +45,7 @@ class _Run:
     on_nodes: set[str] = field(default_factory=set)
     ended: dict[str, _Ended] = field(default_factory=dict)
     earlier: dict[str, _Ended] = field(default_factory=dict)
+    starts: list[float] = field(default_factory=list)
     begun_by: str = ""
     met: float = 0.0
     granted: Amounts | None = field(default_factory=dict)
@@ -56,7 +58,7 @@ class _Run:
         self.remove(pod.uid)
         if pod.finished:
             if not pod.failed:
-                self.ended[pod.uid] = _Ended(pod.owner, pod.started)
+                self.ended[pod.uid] = _Ended(pod.owner, pod.started or 0.0)
             return
         if begins:
             self._begin(pod.owner)
@@ -69,20 +71,23 @@ class _Run:
         """Return how many pods count as started because they ended well."""
         owner = self.owners.by_uid.get(self.begun_by)
         since = owner.created if owner is not None and owner.created > 0 else math.inf
-        return len(self.ended) + sum((ended.started or 0.0) >= since for ended in self.earlier.values())
+        return len(self.ended) + len(self.starts) - bisect_left(self.starts, since)
 
     def remove(self, uid: str) -> None:
         """Take a pod out of its place."""
         self.waiting.discard(uid)
         self.on_nodes.discard(uid)
         self.ended.pop(uid, None)
-        self.earlier.pop(uid, None)
+        earlier = self.earlier.pop(uid, None)
+        if earlier is not None:
+            del self.starts[bisect_left(self.starts, earlier.started)]
 
     def _begin(self, owner: str) -> None:
         """Begin a new run, but for an owner that goes on."""
         known, self.ended, self.earlier = {**self.earlier, **self.ended}, {}, {}
         for uid, ended in known.items():
             (self.ended if owner and owner == ended.owner else self.earlier)[uid] = ended
+        self.starts = sorted(ended.started for ended in self.earlier.values())
         self.begun_by = owner
 
 
