@@ -3,6 +3,7 @@
 Joins `cluster` (what there is) and `policy` (what is good). Pure: the control loops and the simulator call this.
 """
 
+from extender.planner.gangs import most_if_empty
 from extender.planner.locality.locality_waits import farthest, pass_over, start, wait_now
 from extender.planner.plan import (
     HELD_KINDS,
@@ -44,6 +45,7 @@ __all__ = [
     "alignments",
     "dag_rank",
     "farthest",
+    "most_if_empty",
     "owed_to_jobs",
     "pass_over",
     "plan_once",

@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 
-from extender.arrays import Counts, Mask, Rows, times_fits
+from extender.arrays import Counts, Floats, Mask, Rows, times_fits
 from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
 from extender.planner.filling import AtMost, match
@@ -68,17 +68,7 @@ class Gangs:
     def most_if_empty(self, board: Board, gang: int) -> int:
         """Return how many tasks of the gang could start if those of each shape had all nodes, empty, to themselves."""
         if gang not in self._most_if_empty:
-            rows = self.rows_of(gang)
-            every = np.arange(board.free.shape[1])
-            tasks: Counter[tuple[bytes, bytes]] = Counter()
-            places: dict[tuple[bytes, bytes], float] = {}
-            for row, allowed in zip(rows.tolist(), board.room.allowed(rows, every), strict=True):
-                demand = board.waiting.demand[row]
-                shape = allowed.tobytes(), demand.tobytes()
-                tasks[shape] += int(self._count[row])
-                if shape not in places:
-                    places[shape] = times_fits(board.snapshot.empty[allowed], demand).sum()
-            self._most_if_empty[gang] = int(sum(min(count, places[shape]) for shape, count in tasks.items()))
+            self._most_if_empty[gang] = most_if_empty(board.waiting, self.rows_of(gang), board.snapshot.empty)
         return self._most_if_empty[gang]
 
     def in_line(self, gangs: list[int]) -> list[int]:
@@ -89,6 +79,23 @@ class Gangs:
     def _total(self, tasks: Counts) -> Counts:
         mine = self.of >= 0
         return np.bincount(self.of[mine], weights=tasks[mine], minlength=len(self.least)).astype(np.int64)
+
+
+def most_if_empty(waiting: Waiting, classes: Rows, empty: Floats) -> int:
+    """Return how many tasks of these classes could start if those of each shape had all nodes to themselves.
+
+    `empty` [N, R] is what the nodes have when they are empty. A shape is what a task demands, and where it may go.
+    """
+    tasks: Counter[tuple[bytes, bytes]] = Counter()
+    places: dict[tuple[bytes, bytes], float] = {}
+    for row in classes.tolist():
+        demand = waiting.demand[row]
+        allowed = np.ones(len(empty), dtype=np.bool_) if waiting.barred is None else ~waiting.barred[row]
+        shape = allowed.tobytes(), demand.tobytes()
+        tasks[shape] += int(waiting.count[row])
+        if shape not in places:
+            places[shape] = times_fits(empty[allowed], demand).sum()
+    return int(sum(min(count, places[shape]) for shape, count in tasks.items()))
 
 
 def start_due_gangs(board: Board, gangs: Gangs, level: Mask) -> Rows:

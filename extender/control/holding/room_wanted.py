@@ -1,7 +1,7 @@
 """Who waits for room, by what a plan leaves: somebody who could start if room came free."""
 
-from collections import Counter
 from collections.abc import Callable
+from functools import cache
 
 from extender.arrays import Floats, times_fits
 from extender.cluster.labels import NodeLabels
@@ -12,6 +12,7 @@ from extender.control.holding.decision import Holding
 from extender.control.plan_input.allowed_nodes import AllowedNodes
 from extender.control.pod_shapes import Shape, shape_of
 from extender.control.release.planned import Planned
+from extender.planner import most_if_empty
 
 _MOST_KEPT = 4_096
 
@@ -49,25 +50,13 @@ class RoomWanted:
         labels = self._allowed_nodes.labels(snapshot.layout)  # another object once a node has changed
         if self._labels is not labels or self._empty is not snapshot.empty:
             self._labels, self._empty, self._places = labels, snapshot.empty, {}
-        hopeless = self._hopeless_gangs(planned)
         left = planned.left().nonzero()[0].tolist()
-        wanting = (row for row in left if planned.gang_of(row) not in hopeless and classes[row].template.choice != ONLY)
-        return any(self._places_for(classes[row].template, snapshot) > 0 for row in wanting)
-
-    def _hopeless_gangs(self, planned: Planned) -> set[int]:
-        """Return the gangs that could not start even if the pods of each shape had the empty cluster alone."""
-        waiting, classes = planned.plan_input.waiting, planned.plan_input.classes
-        if waiting.gang is None or waiting.gang_least is None:
-            return set()
-        pods: dict[int, Counter[Shape]] = {}
-        places: dict[Shape, float] = {}
-        for row in (waiting.gang >= 0).nonzero()[0].tolist():
-            template = classes[row].template
-            shape = shape_of(template)
-            pods.setdefault(planned.gang_of(row), Counter())[shape] += int(waiting.count[row])
-            places[shape] = self._places_for(template, planned.snapshot)
-        fitting = {gang: sum(min(n, places[shape]) for shape, n in shapes.items()) for gang, shapes in pods.items()}
-        return {gang for gang, most in fitting.items() if most < waiting.gang_least[gang]}
+        wanting = (row for row in left if classes[row].template.choice != ONLY)
+        could_start = cache(lambda gang: _could_start(planned, gang))
+        return any(
+            self._places_for(classes[row].template, snapshot) > 0 and could_start(planned.gang_of(row))
+            for row in wanting
+        )
 
     def _places_for(self, pod: Pod, snapshot: Snapshot) -> float:
         """Return how many such pods fit on the nodes that they may use, when these are empty."""
@@ -79,3 +68,12 @@ class RoomWanted:
             room = snapshot.empty[self._allowed_nodes.allowed(pod, layout)]
             self._places[shape] = float(times_fits(room, layout.vector(pod.demand)).sum())
         return self._places[shape]
+
+
+def _could_start(planned: Planned, gang: int) -> bool:
+    """Say whether a gang could start if the pods of each shape had the empty cluster alone; -1 stands for no gang."""
+    waiting = planned.plan_input.waiting
+    if gang < 0 or waiting.gang is None or waiting.gang_least is None:
+        return True
+    most = most_if_empty(waiting, (waiting.gang == gang).nonzero()[0], planned.snapshot.empty)
+    return most >= waiting.gang_least.item(gang)

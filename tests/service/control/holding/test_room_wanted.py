@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.cluster.eligibility import Constraints
+from extender.cluster.eligibility import Constraints, Toleration
 from extender.cluster.events import NodeSeen
 from extender.control.holding.decision import Holding
 from extender.control.holding.room_wanted import RoomWanted
@@ -135,6 +135,24 @@ def test_a_gang_for_which_the_whole_cluster_is_too_small_holds_nobody_else_until
     scene.see(pod("runs", cpu=100, node="n2", gates=FREE))
     scene.apply(NodeSeen(node("n2", cpu=100)))
     assert scene.held(seconds=1.0)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"asks_of_pods": True},
+        {"constraints": Constraints(tolerations=(Toleration("gpu", "Exists"),))},
+    ],
+    ids=["affinity to pods", "a toleration of no taint here"],
+)
+def test_it_is_too_small_also_where_pods_of_the_gang_differ_in_what_gives_them_no_other_nodes(other):
+    # Two places for three pods. `explain` says so, of each of them.
+    scene = Held(node("n1", cpu=200))
+    scene.see(pod("odd", cpu=100, group="g", least=3, **other))
+    scene.see(*(pod(f"part-{number}", cpu=100, group="g", least=3) for number in range(2)))
+
+    assert not scene.held()
+    assert {reason.kind for reason in scene.why().values()} == {"too-large"}
 
 
 def test_who_wants_only_what_others_do_not_use_holds_nobody_else():
