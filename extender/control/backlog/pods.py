@@ -118,14 +118,13 @@ class PodIndex:
             return {uid: until for uid, until in self.writes.backoff.items() if uid in ungated}
 
     def in_vain(self, task_class: TaskClass, now: float, *, held: bool) -> bool:
-        """Say whether room was kept in vain for the refused pods of a class not long ago; not where a `held` one waits.
+        """Say whether turns of a class were in vain not long ago: its pods were refused, or writes to them failed.
 
-        That is for two minutes from the last turn of the class on, for twice as long with each one, at most for a day.
+        That is for two minutes from its last turn on, for twice as long with each one, at most for a day; not where a
+        pod waits that had no such turn. Its held pods count with `held`.
         """
-        refused = task_class.pods[PodPhase.UNGATED]
-        if not refused or (held and task_class.pods[PodPhase.READY]):
-            return False
-        turns = min(map(self.writes.failures, refused))
+        waiting = itertools.chain(*(task_class.pods[phase] for phase in (WAITING if held else (PodPhase.UNGATED,))))
+        turns = min(map(self.writes.failures, waiting), default=0)
         return turns > 0 and now - task_class.released_at < min(
             _NOTHING_KEPT_SECONDS * 2.0 ** (turns - 1), _LONGEST_NOTHING_KEPT_SECONDS
         )

@@ -202,3 +202,21 @@ def test_after_a_turn_in_vain_no_room_is_kept_for_it_for_longer_each_time():
         waits.append(scene.now - turn)
         scene.remove(other)
     assert waits == [120, 240, 480, 960]
+
+
+def test_no_room_is_kept_either_for_a_held_pod_that_cannot_be_written_to():
+    # As above: each try that fails is one in vain.
+    scene = Scene(node("n1", 100), node("n2", 100))
+    scene.refuse.add(("nominate", "a"))
+    scene.see(pod("a", created=1.0), pod("runs", gates=(), node="n2", queue="r"), pod("waits", queue="r"))
+    waits = []
+    for n in range(3):
+        while len(scene.attempts) == n:
+            scene.step(5)
+        turn, other = scene.now, f"other{n}"
+        scene.see(pod(other, gates=(), node="n1", queue="r", created=turn, started=turn))
+        while not any(name.startswith("q|a|") for name in scene.releaser.planner.carried.reserved):
+            scene.step(5)
+        waits.append(scene.now - turn)
+        scene.remove(other)
+    assert waits == [120, 240, 480]
