@@ -8,7 +8,7 @@ from extender.explain.checks.opportunistic import opportunistic
 from extender.explain.checks.processes import extender, leader, rights, sample, weight
 from extender.explain.checks.queues import minimums, queue_names, reserved_room, shares
 from extender.explain.checks.usage import usage
-from extender.explain.checks.waiting import deadlines, due_now, gates, strangers, turns
+from extender.explain.checks.waiting import deadlines, due_now, gates, silence, strangers, turns
 from extender.explain.findings import Facts, Finding
 
 __all__ = ["CHECKS", "due_now", "findings", "is_doubtful"]
@@ -21,6 +21,7 @@ CHECKS: Sequence[Callable[[Facts], Iterator[Finding]]] = (
     weight,
     gates,
     turns,
+    silence,
     new_pods,
     autoscaler,
     strangers,

@@ -95,9 +95,29 @@ def turns(facts: Facts) -> Iterator[Finding]:
     yield Finding("turns", WARNING, f"{text} {later.now - now.now:.0f} s", advice)
 
 
+def silence(facts: Facts) -> Iterator[Finding]:
+    """Say where kube-scheduler answers about none of the pods that it may schedule."""
+    if facts.order is None or facts.later is None:
+        return
+    silent = _unanswered(facts.order)
+    if not silent or silent != silent & _unanswered(facts.later):
+        return
+    passed = facts.later.now - facts.order.now
+    text = f"{many(len(silent), 'pod')} may be scheduled, and kube-scheduler neither bound nor refused any in"
+    advice = "see whether kube-scheduler runs; it never tries a pod whose ResourceClaim or PodGroup is not there"
+    yield Finding("kube-scheduler", WARNING, f"{text} {passed:.0f} s", advice)
+
+
 def due_now(order: PlannedOrder) -> bool:
-    """Say whether the plan places pods that still wait, so that a second look would tell whether anything moves."""
-    return bool(_due(order) or _tried(order))
+    """Say whether a second look would tell whether anything moves: some pods are to go on, or to be answered about."""
+    return bool(_due(order) or _tried(order) or _unanswered(order))
+
+
+def _unanswered(order: PlannedOrder) -> set[str]:
+    """Return the pods without a gate that kube-scheduler has not refused; it waits for volumes without a word."""
+    backlog = order.backlog
+    pods = (*backlog.at(PodPhase.PENDING), *backlog.at(PodPhase.UNGATED))
+    return {pod.uid for pod in pods if backlog.is_ours(pod) and not (pod.unschedulable or pod.claims or pod.leaving)}
 
 
 def _due(order: PlannedOrder) -> set[str]:

@@ -224,6 +224,34 @@ class TestGates:
         assert module.due_now(scene_of(pod("a", nominated="n1", promised="n1")).view())
 
 
+class TestKubeScheduler:
+    def scene(self):
+        """Return a scene of two released pods that take all the room, and one that waits behind them."""
+        scene = scene_of(pod("a", 500), pod("b", 500), pod("waits", 500, created=1.0))
+        scene.step()
+        assert scene.released() == ["a", "b"]
+        return scene
+
+    def test_that_it_answers_about_nobody_is_a_warning_also_where_no_other_pod_has_its_turn(self):
+        scene = self.scene()
+        now = scene.view()
+        assert module.due_now(now)
+        assert found("gates", scene) == [("ok", "1 pod held, none of which fits now in its turn")]
+        said = "2 pods may be scheduled, and kube-scheduler neither bound nor refused any in 4 s"
+        assert found("kube-scheduler", scene, order=now, later=scene.view(4.0)) == [("warning", said)]
+
+    @pytest.mark.parametrize("answer", [{"node": "n1"}, {"unschedulable": True}, {"leaving": True}])
+    def test_where_it_answered_about_one_there_is_nothing_to_say(self, answer):
+        before, after = self.scene(), self.scene()
+        after.change("a", **answer)
+        assert found("kube-scheduler", before, later=after.view(4.0)) == []
+
+    def test_it_may_wait_for_volumes_without_a_word(self):
+        scene = scene_of(pod("a", gates=(), claims=("default/c",)))
+        assert found("kube-scheduler", scene, later=scene.view(4.0)) == []
+        assert not module.due_now(scene.view())
+
+
 class TestSchedulers:
     def test_a_name_that_nobody_has_seen_is_a_warning(self):
         scene = scene_of(replace(pod("a", gates=()), scheduler="typo"))
