@@ -169,10 +169,12 @@ class PodIndex:
         uid: str | None = None,
         *,
         phase: PodPhase = PodPhase.READY,
+        to_try: bool = False,
     ) -> Pod | None:
         """Take the oldest ready pod of a class for release, or the one of this UID if it is ready.
 
-        It is not ready again before `until`, or before news of it. UNGATED ones are taken to be nominated anew.
+        It is not ready again before `until`, or before news of it. UNGATED ones are taken to be nominated anew. One
+        taken `to_try` has its turn only when `note_turn` says so.
         """
         with self.lock:
             ready = task_class.pods[phase]
@@ -180,8 +182,20 @@ class PodIndex:
             pod = next((ready[uid] for uid in candidates if not self.writes.busy(uid)), None)
             if pod is not None:
                 self.writes.in_progress[pod.uid] = until
-                task_class.released_at = max(task_class.released_at, now)
+                if not to_try:
+                    task_class.released_at = max(task_class.released_at, now)
             return pod
+
+    def note_turn(self, uid: str, now: float) -> None:
+        """Note that a pod that was taken to try has its turn."""
+        with self.lock:
+            if (position := self._where.get(uid)) is not None:
+                position[0].released_at = max(position[0].released_at, now)
+
+    def put_back(self, uid: str) -> None:
+        """Note that nothing was written to a pod that was taken: it is ready again."""
+        with self.lock:
+            self.writes.in_progress.pop(uid, None)
 
     def claim(self, uid: str, until: float) -> None:
         """Note that a pod is being written to: it is left alone until then, or until news of it."""

@@ -75,7 +75,7 @@ class Resizer:
         try:
             return self._demote(pod, memory_bytes)
         except DovetailError as error:
-            if _is_lasting(error):
+            if is_lasting(error):
                 self.note_refused(pod, error.reason.value if isinstance(error, NotEligible) else str(error))
             raise
 
@@ -131,9 +131,11 @@ def is_final(error: Exception) -> bool:
     return isinstance(error, ClusterError) and error.status in _FINAL
 
 
-def _is_lasting(error: DovetailError) -> bool:
+def is_lasting(error: Exception) -> bool:
     """Say whether the same pod would be refused again: not where the API server was away, or the pod has changed."""
-    return not isinstance(error, ClusterError) or isinstance(error, NotEligible) or is_final(error)
+    if isinstance(error, ClusterError):
+        return isinstance(error, NotEligible) or is_final(error)
+    return isinstance(error, DovetailError)
 
 
 def _written_down(pod: Document) -> RegularRequests | None:

@@ -201,9 +201,9 @@ class SecondPass:
         backlog, until = self._cluster.backlog, now + self._cluster.assume_seconds
         with backlog.lock:
             ready, writes = task_class.pods[PodPhase.READY].items(), backlog.writes
-            theirs = (uid for uid, pod in ready if pod.nominated in (None, node) and not writes.busy(uid))
-            uid = next(theirs, None)
-            return None if uid is None else backlog.take(task_class, now, until, uid)
+            theirs = (pod for uid, pod in ready if pod.nominated in (None, node) and not writes.busy(uid))
+            pod = next(theirs, None)
+            return pod and backlog.take(task_class, now, until, pod.uid, to_try=not pod.opportunistic)
 
 
 def _as_planned(planned: Planned) -> Snapshot:

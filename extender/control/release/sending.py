@@ -10,6 +10,7 @@ import structlog
 from extender.cluster.model import Pod
 from extender.cluster.resources import MEMORY_INDEX
 from extender.control.cluster_view import ClusterView
+from extender.control.opportunistic.resizing import is_lasting
 from extender.control.release.write_order import WriteOrder
 from extender.errors import ClusterError
 
@@ -125,7 +126,9 @@ class Sender:
             else:
                 version = resizes.restore(pod)
 
-        if self._written(release, now, claim, write):
+        if self._written(release, now, claim, write, demotes=release.how == OPPORTUNISTIC):
+            if release.how == OPPORTUNISTIC:
+                self._backlog.note_turn(pod.uid, now)
             changed = replace(release, pod=replace(pod, resource_version=version))
             if release.node is not None and pod.nominated is None:
                 self._cluster.run_soon(self._nomination(changed, now, claim))
@@ -156,10 +159,13 @@ class Sender:
         else:
             log.info("nominated anew", pod=f"{pod.namespace}/{pod.name}", uid=pod.uid, node=node)
 
-    def _written(self, release: Release, now: float, claim: float | None, write: Callable[[], None]) -> bool:
+    def _written(
+        self, release: Release, now: float, claim: float | None, write: Callable[[], None], *, demotes: bool = False
+    ) -> bool:
         """Write, if we still lead; say whether that went well. A pod whose write fails is left alone for a moment.
 
-        Nothing is written once the pod's claim is over: the write has waited for too long.
+        But not one that may not be made opportunistic, where that is what the write does: it waits as before. Nothing
+        is written once the pod's claim is over: the write has waited for too long.
         """
         pod, begun = release.pod, time.monotonic()
         if self._is_over(pod, claim):
@@ -168,6 +174,11 @@ class Sender:
             self._require_lead()
             write()
         except Exception as error:  # whatever it is: the pod must not stay claimed without a word
+            if demotes and is_lasting(error):
+                self._backlog.put_back(pod.uid)
+                self._cluster.ledger.forget(pod.uid)
+                log.info("not made opportunistic", pod=f"{pod.namespace}/{pod.name}", reason=str(error) or repr(error))
+                return False
             self._note_failure(pod, now, begun)
             if not pod.identity.group:  # of a gang the others have gone: its room is kept for it
                 self._cluster.ledger.forget(pod.uid)

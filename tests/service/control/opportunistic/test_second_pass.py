@@ -135,6 +135,29 @@ def test_a_class_that_is_refused_rests_with_its_reason_and_may_try_again():
     assert scene.count("demote") == {"a": 1, "b": 1}
 
 
+def test_a_pod_that_stays_regular_waits_as_before():
+    # A Deployment's: it is tried once, as only its object and its owner's say so. Meanwhile it has had no turn.
+    scene = full(needs("a", 100))
+    scene.refuse, scene.refused_with = {("demote", "a")}, 422
+    task_class, _ = scene.backlog.find("uid-a")
+    since = scene.backlog.waiting_since(task_class)
+    scene.step()
+    assert scene.attempts == [("demote", "a")]
+    assert scene.backlog.waiting_since(task_class) == since
+    assert scene.backlog.writes.failures("uid-a") == 0
+    scene.remove("full-n1")
+    scene.step()
+    assert scene.released() == ["a"]
+
+
+def test_of_one_that_is_started_the_class_has_had_its_turn():
+    scene = full(needs("a", 100, job="j"), needs("b", 100, job="j"), pace=Pace(unbound_pods=1))
+    task_class, _ = scene.backlog.find("uid-b")
+    scene.step()
+    assert scene.on_idle_room() == {"a": "n1"}
+    assert scene.backlog.waiting_since(task_class) == scene.now
+
+
 def test_shares_of_opportunistic_resources_are_apart_from_regular_ones():
     # Queue a has all regular room, b nothing: of idle room a gets its half all the same.
     scene = full(*(needs(f"{queue}{n}", 100, queue=queue, job=queue) for queue in "ab" for n in range(8)), use=0)
