@@ -9,7 +9,8 @@ LONGEST_BACKOFF_SECONDS = 60.0
 
 LONGEST_CLAIM_SECONDS = 1_800.0
 
-_MOST_DOUBLINGS = 10
+MOST_DOUBLINGS = 10
+"""After so many doublings each of our times is at its longest."""
 
 
 class PendingWrites:
@@ -34,7 +35,7 @@ class PendingWrites:
             self.in_progress.pop(uid, None)
             self._failed_clears.discard(uid)
             self._failures[uid] += 1
-            doublings = min(self._failures[uid] - 1, _MOST_DOUBLINGS)
+            doublings = min(self._failures[uid] - 1, MOST_DOUBLINGS)
             self.backoff[uid] = now + min(first * 2.0**doublings, longest)
 
     def note_failed_clear(self, uid: str) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, KeysView
 
 from extender.cluster.model import Pod
-from extender.control.backlog.pending_writes import PendingWrites
+from extender.control.backlog.pending_writes import MOST_DOUBLINGS, PendingWrites
 from extender.control.backlog.task_classes import PodPhase, TaskClass
 
 WAITING = (PodPhase.READY, PodPhase.UNGATED)
@@ -125,8 +125,9 @@ class PodIndex:
         """
         waiting = itertools.chain(*(task_class.pods[phase] for phase in (WAITING if held else (PodPhase.UNGATED,))))
         turns = min(map(self.writes.failures, waiting), default=0)
+        longer = 2.0 ** min(turns - 1, MOST_DOUBLINGS)
         return turns > 0 and now - task_class.released_at < min(
-            _NOTHING_KEPT_SECONDS * 2.0 ** (turns - 1), _LONGEST_NOTHING_KEPT_SECONDS
+            _NOTHING_KEPT_SECONDS * longer, _LONGEST_NOTHING_KEPT_SECONDS
         )
 
     def coming(self) -> Counter[TaskClass]:

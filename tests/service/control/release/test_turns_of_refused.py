@@ -204,6 +204,16 @@ def test_after_a_turn_in_vain_no_room_is_kept_for_it_for_longer_each_time():
     assert waits == [120, 240, 480, 960]
 
 
+def test_days_of_turns_in_vain_stop_nobody_else():
+    # A turn every 300 s, for two weeks.
+    scene = Scene(node("n1", 100))
+    scene.see(refused("a", 200, created=1.0), pod("b"))
+    for _ in range(4_000):
+        scene.backlog.back_off("uid-a", scene.now)
+    scene.step(300)
+    assert scene.released() == ["b"]
+
+
 def test_no_room_is_kept_either_for_a_held_pod_that_cannot_be_written_to():
     # As above: each try that fails is one in vain.
     scene = Scene(node("n1", 100), node("n2", 100))
