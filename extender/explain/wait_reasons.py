@@ -31,6 +31,7 @@ class Reason:
 
 
 IS_RELEASING = Reason(RELEASING, "its turn has come: it is being released")
+WRITE_FAILED = Reason(RELEASING, "its turn has come, but it cannot be written to: that is tried again")
 IS_PACED = Reason(PACE, "its turn has come; few may be on their way to their nodes at once")
 AWAITS_IDLE_ROOM = Reason("no-room", "it runs on idle resources alone, and waits for a node that has enough of them")
 IS_TRIED = Reason(TRYING, "its turn has come: kube-scheduler has yet to try it")
@@ -59,6 +60,7 @@ def reasons(
         why.update((pod.uid, IS_RELEASING) for pod in backlog.at(PodPhase.NOMINATED))
         written_to = (backlog.pod(uid) for uid in backlog.writes.pods())
         why.update((pod.uid, IS_RELEASING) for pod in written_to if pod is not None and pod.held)
+        why.update((uid, WRITE_FAILED) for uid in backlog.writes.backoff if why.get(uid) is IS_RELEASING)
         lines = [(task_class, line) for task_class in backlog.classes() if (line := line_of(backlog, task_class))]
         placed = places_in_plan(backlog, plan_input, plan)
         groups = {task_class.template.identity.group for task_class in plan_input.short}

@@ -118,13 +118,14 @@ def test_a_pod_with_our_nomination_is_being_released():
     assert scene.why() == {"a": reasons.IS_RELEASING}
 
 
-def test_a_pod_that_could_not_be_written_to_is_still_being_released():
+def test_a_pod_that_could_not_be_written_to_is_still_being_released_and_says_so():
     # 100 of CPU are left for one pod of two: the first, whose turn goes to the second while it rests.
     scene = Scene(node("n1", cpu=100))
     scene.see(pod("a", job="j", created=1.0), pod("b", job="j", created=2.0))
     scene.refuse = {("nominate", "a"), ("nominate", "b")}
     scene.step()
-    assert scene.why() == {"a": reasons.IS_RELEASING, "b": reasons.IS_PACED}
+    assert scene.why() == {"a": reasons.WRITE_FAILED, "b": reasons.IS_PACED}
+    assert reasons.WRITE_FAILED.kind == reasons.RELEASING
 
 
 def test_of_one_class_the_older_are_paced_and_the_others_wait_for_their_turn():
