@@ -82,9 +82,9 @@ manifests: setup ## Render manifests/ from the chart, with the pinned helm (buil
 
 lock: ## Pin every dependency by hash
 	@$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
-	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
+	$(VENV)-lock/bin/uv pip compile --quiet --universal --fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" pyproject.toml -o requirements.lock
-	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
+	$(VENV)-lock/bin/uv pip compile --quiet --universal --fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--python-version 3.11 --custom-compile-command "make lock" --extra dev -c requirements.lock \
 		pyproject.toml -o requirements-dev.lock
 	@rm -rf $(VENV)-lock

@@ -1,6 +1,8 @@
-"""The Dockerfile, as far as it can be checked without a container engine."""
+"""The Dockerfile and the lock files, as far as they can be checked without a container engine."""
 
 import re
+
+import pytest
 
 from charts.render import ROOT
 
@@ -34,3 +36,10 @@ def test_the_image_runs_serve_as_a_numbered_user_that_is_not_root():
     assert re.search(r"^USER 65532:65532$", last_stage, re.MULTILINE)
     assert 'ENTRYPOINT ["dovetail"]' in last_stage
     assert 'CMD ["serve"]' in last_stage
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_a_package_has_the_same_version_on_every_python(name):
+    packages = re.findall(r"^([a-z][\w.-]*)==", (ROOT / name).read_text(), re.MULTILINE)
+
+    assert packages == sorted(set(packages))
