@@ -218,9 +218,13 @@ class Releaser:
         """Return the queues that leave no slot to others that wait and have few pods on their way; now and then.
 
         Pods that kube-scheduler never tries, or that are deleted and made again, would else stop all queues. Where few
-        have waited for an answer for two seconds it is not so. There are twice as many on their way as usual at most.
+        have waited for an answer for two seconds it is not so. Fewer than twice as many as usual are on their way: with
+        more, nobody would find out for minutes whether kube-scheduler runs.
         """
-        if len(on_their_way) + self._few > 2 * self.pace.unbound_pods or 0 <= now - self._crowded_at < _CROWDED_SECONDS:
+        if (
+            len(on_their_way) + self._few >= 2 * self.pace.unbound_pods
+            or 0 <= now - self._crowded_at < _CROWDED_SECONDS
+        ):
             return ()
         if len(self._unanswered.late(on_their_way, now, _LATE_SECONDS)) < self._few:
             return ()

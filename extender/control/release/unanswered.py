@@ -7,7 +7,8 @@ pace of all releases, and keep their room, for ever. So:
    after it (615 s if it has volumes): kube-scheduler runs, and does not try this one. It is not on its way any more,
    and its shape counts as refused.
 2. Where all that are on their way have waited for so long, nobody knows which of the two it is. Then one more pod, of
-   another shape or at least of another class, is released to find out.
+   another shape or at least of another class, is released to find out: one of the queue that had the last answer, if
+   none of its pods are among them.
 3. Where nothing else has room, nobody can find out. So now and then one that has waited for long gives its room up.
 """
 
@@ -46,6 +47,7 @@ class Unanswered:
         self._heard: dict[int, float] = {}  # by priority: when the newest of those was released that had an answer
         self._looked_at = self._given_up_at = -math.inf
         self._asks, self._spares_shapes = False, True
+        self._answered_queue = ""
         self.passed_by: Sequence[Pod] = ()
 
     def note(self, releases: Sequence[Release], now: float) -> None:
@@ -74,6 +76,7 @@ class Unanswered:
             if answered is not None:
                 before = self._heard.get(answered.priority, -math.inf)
                 self._heard[answered.priority] = max(before, self._since[uid])
+                self._answered_queue = answered.identity.queue
             if not backlog.writes.busy(uid):
                 del self._since[uid]
         for uid in self._released:
@@ -97,7 +100,8 @@ class Unanswered:
         """Return the classes of which none may find out whether kube-scheduler runs, if one more pod may go to do so.
 
         It may where all `uids` on their way are pods of which nothing was heard, and they are few enough for a pace of
-        `most`; else none are returned. The classes are those of these pods, and all of the same shapes.
+        `most`; else none are returned. The classes are those of these pods, and all of the same shapes; or those of all
+        queues but one.
         """
         silent = self._silent(now, _SECONDS if len(uids) < _MOST_AT_ONCE * most else _RARE_SECONDS)
         self._asks = uids <= {pod.uid for pod in silent}
@@ -105,8 +109,12 @@ class Unanswered:
             return ()
         if not self._spares_shapes:
             return self.classes_of(silent)
+        classes, first = self._backlog.classes(), self._answered_queue
+        waiting = {task_class.job.queue for task_class in classes if task_class.pods[PodPhase.READY]}
+        if first in waiting - {pod.identity.queue for pod in silent}:
+            return [task_class for task_class in classes if task_class.job.queue != first]
         shapes = {shape_of(pod) for pod in silent}
-        return [task_class for task_class in self._backlog.classes() if shape_of(task_class.template) in shapes]
+        return [task_class for task_class in classes if shape_of(task_class.template) in shapes]
 
     def classes_of(self, pods: Iterable[Pod]) -> Sequence[TaskClass]:
         """Return the classes of pods, each once."""

@@ -272,6 +272,24 @@ def test_whether_kube_scheduler_runs_is_asked_by_a_pod_of_another_shape_first():
     assert "good" in scene.released()
 
 
+@pytest.mark.parametrize("pace", [4, 8], ids=["slots of its own for each queue", "slots for none"])
+def test_the_queue_that_had_the_last_answer_asks_first_whether_kube_scheduler_runs(pace):
+    # The turn is always that of the others: they are many, each with one small pod that is never tried.
+    scene = Scene(node("n1", cpu=100_000), pace=Pace(unbound_pods=pace))
+    scene.see(pod("early", 200, queue="r"))
+    scene.step()
+    scene.bind("early")
+    scene.step()
+    scene.see(*(pod(f"stuck{n:02}", queue=f"q{n:02}", created=float(n)) for n in range(30)))
+    scene.see(*(pod(f"good{n}", 200, queue="r", job="good") for n in range(4)))
+    for _ in range(90):
+        scene.step(1)
+        for name in scene.sent:
+            if name.startswith("good") and scene.pods[name].node is None:
+                scene.bind(name)
+    assert {f"good{n}" for n in range(4)} <= set(scene.released())
+
+
 def one_after(*, between=20.0, answer=Scene.bind, **more):
     """Return a scene in which one pod has no answer, and another that was released later has one: it is bound."""
     scene = Scene(node("n1"), node("n2"))
