@@ -43,10 +43,13 @@ def some(mask: Mask) -> Mask:
 
 
 def times_fits(room: Floats, demand: Floats) -> Floats:
-    """Return how many times a demand [R] fits into the room [..., R], as whole numbers; infinite if it is nothing."""
+    """Return how many times a demand [R] fits into the room [..., R], as whole numbers; infinite if it is nothing.
+
+    It is 0, and not less, where a resource that is demanded is over-allocated.
+    """
     demanded = demand > 0
     times = np.floor(room[..., demanded] / demand[demanded])
-    return np.asarray(times.min(axis=-1, initial=np.inf))
+    return np.asarray(np.maximum(times.min(axis=-1, initial=np.inf), 0.0))
 
 
 def sum_by(rows: Rows, amounts: Floats, count: int) -> Floats:

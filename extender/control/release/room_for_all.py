@@ -94,7 +94,7 @@ class RoomForAll:
         free, part = snapshot.free(), 0.0
         for constraints, wanted in self._wanted(snapshot).items():
             allowed = self._cluster.input_builder.allowed_nodes.allowed_by(constraints, layout)
-            times = np.maximum(times_fits(free[allowed], wanted.most), 0.0)
+            times = times_fits(free[allowed], wanted.most)
             if times.sum() == 0 or (times >= 1).mean() < SPARE_PART:
                 return False
             part += wanted.count / float(times.sum())

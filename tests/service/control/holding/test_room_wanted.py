@@ -90,6 +90,14 @@ def test_who_fits_only_without_the_pods_that_a_node_has_of_its_own_holds_nobody_
     assert scene.held(60)
 
 
+def test_a_node_that_is_too_small_for_its_own_pods_makes_no_one_hopeless():
+    scene = Held(node("n1", cpu=100), node("shrunk", cpu=100))
+    scene.see(pod("of-node", cpu=500, gates=FREE, node="shrunk", owner_kind="DaemonSet"))
+    scene.see(pod("runs", cpu=100, gates=FREE, node="n1"), pod("waits", cpu=100))
+
+    assert scene.held()
+
+
 def test_who_was_hopeless_counts_once_a_node_is_large_enough():
     scene = Held(node("n1", cpu=100))
     scene.see(pod("huge", cpu=200), pod("runs", cpu=150, node="n2", gates=FREE))
