@@ -109,11 +109,8 @@ class Flights:
     def _charge(self, flight: Flight, sign: float) -> None:
         pod, layout, candidates = flight.pod, self._layout, flight.candidates
         if candidates is None:
-            if flight.node in layout.rows:
-                for name, amounts in taken(pod, flight.node, layout.rows).items():
-                    row, change = layout.rows[name], sign * layout.vector(amounts)
-                    self.total[row] += change
-                    self.placed[row] += change
+            charge(self.total, layout, pod, flight.node, sign)
+            charge(self.placed, layout, pod, flight.node, sign)
             charge_given(self.given, layout, pod, flight.node, sign)
             return
         counted = sign * layout.vector(pod.counted)

@@ -162,7 +162,7 @@ class Reservations:
             single = np.array([row for row in rows if self._gangs.of[row] < 0], dtype=np.intp)
             claimants = map(self._claimant_of, rows)
             first = next((one for one in claimants if self._may_claim(one) and self._is_entitled(one)), None)
-            if first is not None and not (len(single) and self._any_fits(single)):
+            if first is not None and not self._any_fits(single):
                 self._claim(first)
 
     def outcome(self, now: float) -> Carried:
@@ -266,7 +266,7 @@ class Reservations:
 
     def _rows_of(self, reservation: Reservation) -> Rows:
         rows = self._board.snapshot.layout.rows
-        return np.array([rows[node] for node in reservation.nodes if node in rows], dtype=np.intp)
+        return np.array([rows[node] for node in reservation.nodes], dtype=np.intp)
 
     def _spare(self, claimant: Claimant) -> float:
         """Return which part of the cluster the claimant's queue may take and still be entitled to the claimant."""
@@ -373,11 +373,10 @@ class Reservations:
         """Take the room that is reserved from what others see as free, or give it back."""
         board = self._board
         for name, node_name, tasks in reservation.room:
-            node, row = board.snapshot.layout.rows.get(node_name), self._row[name]
-            if node is not None:
-                amounts = sign * tasks * _demand_on(board, row, node)
-                board.free[:, node] -= amounts
-                board.reserved[:, node] += amounts
+            node, row = board.snapshot.layout.rows[node_name], self._row[name]
+            amounts = sign * tasks * _demand_on(board, row, node)
+            board.free[:, node] -= amounts
+            board.reserved[:, node] += amounts
 
 
 def _start(board: Board, row: int, preferred: Sequence[int], *, due: bool) -> bool:

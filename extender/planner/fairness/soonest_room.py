@@ -40,12 +40,14 @@ def soonest_room(board: Board, claimant: Claimant, now: float) -> tuple[list[tup
 def _soonest_node(board: Board, row: int, now: float) -> tuple[list[tuple[int, int, int]], float]:
     running = board.waiting.running
     near, able = on_empty_nodes(board, row)
+    if not able.any():
+        return [], np.inf
     if running is None:  # nobody knows what runs: the first node that is large enough
-        return ([(row, int(able.argmax()), 1)], now + _WITHOUT_ENDS_SECONDS) if able.any() else ([], np.inf)
+        return [(row, int(able.argmax()), 1)], now + _WITHOUT_ENDS_SECONDS
     demand = np.where(near[:, np.newaxis], board.classes.here[row], board.classes.away[row])
     ready = np.where(able, free_at(board.free.T, demand, running), np.inf)
-    node = int(ready.argmin()) if len(ready) else -1
-    return ([(row, node, 1)], float(ready[node])) if node >= 0 and ready[node] < np.inf else ([], np.inf)
+    node = int(ready.argmin())
+    return ([(row, node, 1)], float(ready[node])) if ready[node] < np.inf else ([], np.inf)
 
 
 def _soonest_nodes(board: Board, claimant: Claimant, now: float) -> tuple[list[tuple[int, int, int]], float]:
@@ -63,9 +65,9 @@ def _soonest_nodes(board: Board, claimant: Claimant, now: float) -> tuple[list[t
     for row, tasks in zip(claimant.rows, claimant.tasks, strict=True):
         demand, left = board.classes.whole[row], tasks
         _, able = on_empty_nodes(board, row)
-        times = np.minimum(times_fits(room, demand), tasks)
-        for node in np.argsort(np.where(able & (times > 0), last_end, np.inf), kind="stable").tolist():
-            count = min(left, int(times[node])) if able[node] else 0
+        times = np.where(able, np.minimum(times_fits(room, demand), tasks), 0)
+        for node in np.argsort(np.where(times > 0, last_end, np.inf), kind="stable").tolist():
+            count = min(left, int(times[node]))
             if left <= 0 or count <= 0:
                 break
             places.append((row, node, count))

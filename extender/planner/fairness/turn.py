@@ -101,8 +101,7 @@ class Fairness:
             if earliest < np.inf:
                 return np.asarray(due == earliest)
         # 3. Else the jobs that are not too far ahead of others that have a candidate.
-        if self._policy.kappa < 1.0:
-            group = self._near_the_least(rows, group)
+        group = self._near_the_least(rows, group)
         # 4. Of these the jobs that the fairness knob lets go first; all where none of those has a candidate.
         if candidates.in_line_at != self.changes:
             candidates.in_line, candidates.in_line_at = self.in_line[rows], self.changes
