@@ -65,9 +65,9 @@ def _soonest_nodes(board: Board, claimant: Claimant, now: float) -> tuple[list[t
     for row, tasks in zip(claimant.rows, claimant.tasks, strict=True):
         demand, left = board.classes.whole[row], tasks
         _, able = on_empty_nodes(board, row)
-        times = np.where(able, np.minimum(times_fits(room, demand), tasks), 0)
+        times = np.where(able, times_fits(room, demand), 0.0)
         for node in np.argsort(np.where(times > 0, last_end, np.inf), kind="stable").tolist():
-            count = min(left, int(times[node]))
+            count = int(min(left, times[node]))
             if left <= 0 or count <= 0:
                 break
             places.append((row, node, count))
@@ -76,7 +76,7 @@ def _soonest_nodes(board: Board, claimant: Claimant, now: float) -> tuple[list[t
         # 3. A gang that does not fit whole has no room at all.
         if left > 0:
             return [], np.inf
-    return places, float(max(last_end[node] for _, node, _ in places)) if places else np.inf
+    return places, float(max(last_end[node] for _, node, _ in places))
 
 
 def on_empty_nodes(board: Board, row: int) -> tuple[Mask, Mask]:

@@ -111,6 +111,52 @@ def test_nothing_is_reserved_for_a_queue_that_has_its_part():
     assert not once(taken(4, 4), waiting).carried.reserved  # 1 + 4 of 8 is more than the half
 
 
+def test_who_is_more_than_its_queues_part_stands_before_no_other_of_it_and_keeps_no_room():
+    # Of 16 cores queue 0 has 3: with the first it would have 9 of its 8, with the second 7.
+    waiting = in_queues((0, 1, 6), (0, 1, 4), (1, 99, 1), has=[3, 13], running=ends((0, 8), (1, 8)))
+    assert reserved_nodes(once(taken(8, 8, size=8.0), waiting, now=1.0)) == {"class1": ["n0"]}
+    carried = Carried(reserved={"class0": Reservation((("class0", "n1", 1),), 2000.0)}, planned_at=0.0)
+    assert reserved_nodes(once(taken(8, 8, size=8.0), waiting, now=1.0, carried=carried)) == {"class1": ["n0"]}
+
+
+def test_only_for_who_is_due_does_what_is_reserved_count_as_its_queues():
+    # Queue 0 has 2 of 20 cores and queue 1 has 7: it is first, though with the 6 that are reserved it would have more.
+    waiting = in_queues((0, 1, 6), (0, 9, 1), (1, 9, 1), has=[2, 7], running=ends((0, 10), (1, 9)))
+    carried = Carried(reserved={"class0": Reservation((("class0", "n0", 1),), 2000.0)}, planned_at=0.0)
+    plan = once(taken(10, 9, size=10.0), waiting, now=1.0, carried=carried)
+    assert pairs(plan) == [(1, 1)]
+    assert plan.carried.reserved == carried.reserved
+
+
+def test_what_a_queue_has_reserved_stays_as_it_is_while_somebody_of_another_is_due():
+    waiting = in_queues((0, 1, 4), (1, 1, 4), has=[0, 4], running=ends((0, 4), (1, 4)))
+    waiting = replace(waiting, since=np.array([999.0, 0.0]))
+    carried = Carried(reserved={"class0": Reservation((("class0", "n0", 1),), 1500.0)}, planned_at=LATE)
+    plan = once(taken(4, 4), waiting, Policy(reservable=1.0), now=LATE, carried=carried)
+    assert plan.carried.due
+    assert plan.carried.reserved["class0"].until == 1500.0
+
+
+@pytest.mark.parametrize("gang", [-1, 0])
+def test_nothing_is_kept_on_a_node_that_the_claimant_may_not_use_however_soon_it_has_room(gang):
+    running = replace(ends((0, 4), (1, 4)), ends_at=np.array([1010.0, 1050.0]))
+    waiting = in_queues((0, 2, 2), (1, 9, 1), has=[0, 8], running=running)
+    waiting = replace(waiting, gang=np.array([gang, -1]), gang_least=np.array([2]))
+    plan = once(taken(4, 4), replace(waiting, barred=np.array([[True, False], [False, False]])), now=1.0)
+    assert reserved_nodes(plan) == {"class0": ["n1"]}
+
+
+def test_a_gang_has_room_kept_for_all_of_it_and_no_more_or_none():
+    # Five tasks of one core: four on the node that is free first, one on the next, which is free at 1050.
+    running = replace(ends((0, 4), (1, 4), (2, 4)), ends_at=np.array([1010.0, 1050.0, 1090.0]))
+    waiting = in_queues((0, 5, 1), (1, 9, 1), has=[0, 12], running=running)
+    waiting = replace(waiting, gang=np.array([0, -1]), gang_least=np.array([5]))
+    kept = once(taken(4, 4, 4), waiting, now=1.0).carried.reserved["class0"]
+    assert (kept.room, kept.ready) == ((("class0", "n0", 4), ("class0", "n1", 1)), 1050.0)
+    only_n0 = replace(waiting, barred=np.array([[False, True, True], [False, False, False]]))
+    assert not once(taken(4, 4, 4), only_n0, now=1.0).carried.reserved
+
+
 def test_one_task_that_exceeds_its_queues_share_is_paid_for_by_what_the_queue_is_owed():
     # Queue 0 wants all 8 cores for 10 s; its part is half: 0.5 too much for 10 s, so 5 must be owed. It has nothing,
     # so 0.5 a second are: after 10 s it has the reservation.
