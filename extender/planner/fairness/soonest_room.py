@@ -76,7 +76,7 @@ def _soonest_nodes(board: Board, claimant: Claimant, now: float) -> tuple[list[t
         # 3. A gang that does not fit whole has no room at all.
         if left > 0:
             return [], np.inf
-    return places, float(max(last_end[node] for _, node, _ in places))
+    return places, float(max((last_end[node] for _, node, _ in places), default=np.inf))
 
 
 def on_empty_nodes(board: Board, row: int) -> tuple[Mask, Mask]:
