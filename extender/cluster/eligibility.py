@@ -67,7 +67,7 @@ class Requirement:
         return False
 
     def _compares(self, value: str | None) -> bool:
-        ours, theirs = _whole(value or ""), _whole(self.values[0] if self.values else "")
+        ours, theirs = whole_number(value or ""), whole_number(self.values[0] if self.values else "")
         if ours is None or theirs is None:
             return False
         return ours > theirs if self.operator == "Gt" else ours < theirs
@@ -117,7 +117,7 @@ class Constraints:
         return all(_met(terms, "", labels) for terms in self.volumes)
 
 
-def _whole(text: str) -> int | None:
+def whole_number(text: str) -> int | None:
     """Return the whole number of 64 bits that Go reads in a text, None where it reads none."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if len(text) > _MOST_DIGITS or not (digits.isascii() and digits.isdigit()):

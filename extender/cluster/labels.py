@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from extender.arrays import Counts, Mask, Rows
-from extender.cluster.eligibility import Constraints, Requirement, Term, Terms, Toleration
+from extender.cluster.eligibility import Constraints, Requirement, Term, Terms, Toleration, whole_number
 from extender.cluster.model import Node
 from extender.cluster.pods.preference import Preferences
 
@@ -22,6 +22,7 @@ class NodeLabels:
         names = ((row, node.name) for row, node in enumerate(nodes) if node is not None)
         self._rows: Mapping[str | None, Rows] = {name: np.array([row]) for row, name in names}
         self._by_key: dict[str, Mapping[str | None, Rows]] = {}
+        self._by_number: dict[tuple[str, bool], tuple[Rows, Counts]] = {}
         by_taints = defaultdict(list)
         for row, node in enumerate(nodes):
             if node is not None and (node.taints or node.unschedulable):
@@ -91,7 +92,9 @@ class NodeLabels:
                 return self._known & ~self._with(values, (None,))
             case "DoesNotExist":
                 return self._with(values, (None,))
-        return self._with(values, [value for value in values if requirement.accepts(value)])
+            case "Gt" | "Lt":
+                return self._compare(requirement)
+        return np.zeros(len(self._nodes), dtype=np.bool_)
 
     def _with(self, values: Mapping[str | None, Rows], wanted: Collection[str | None]) -> Mask:
         """Return which nodes have one of the wanted of these values [N]; of the others none is looked at."""
@@ -100,6 +103,29 @@ class NodeLabels:
             if value in values:
                 met[values[value]] = True
         return met
+
+    def _compare(self, requirement: Requirement) -> Mask:
+        """Return which nodes have a larger whole number than the requirement says, or a smaller one for Lt [N]."""
+        met = np.zeros(len(self._nodes), dtype=np.bool_)
+        bound = whole_number(requirement.values[0]) if requirement.values else None
+        if bound is not None:
+            rows, numbers = self._numbers(requirement)
+            met[rows[numbers > bound if requirement.operator == "Gt" else numbers < bound]] = True
+        return met
+
+    def _numbers(self, requirement: Requirement) -> tuple[Rows, Counts]:
+        """Return the nodes whose value is a whole number, and these numbers."""
+        key = requirement.key, requirement.field
+        if key not in self._by_number:
+            read = [
+                (row, number)
+                for value, rows in self._values(requirement).items()
+                if (number := whole_number(value or "")) is not None
+                for row in rows.tolist()
+            ]
+            table = np.array(read, dtype=np.int64).reshape(len(read), 2)
+            self._by_number[key] = table[:, 0], table[:, 1]
+        return self._by_number[key]
 
     def _values(self, requirement: Requirement) -> Mapping[str | None, Rows]:
         """Return which nodes have which value; None for none."""

@@ -9,7 +9,7 @@ from extender.cluster.labels import NodeLabels
 from extender.cluster.model import Node
 from tests.service.costs import lines_of
 
-KEYS, VALUES = ("zone", "disk", "metadata.name"), ("a", "b", "7", "n0")
+KEYS, VALUES = ("zone", "disk", "metadata.name"), ("a", "b", "7", "-12", "7 ", "n0")
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Near")
 
 requirements = st.builds(
@@ -81,11 +81,12 @@ def test_nodes_with_the_same_value_are_of_one_group_and_those_without_of_none():
     assert found.tolist() == [0, -1, 1, 0]
 
 
-@pytest.mark.parametrize("operator", ["In", "NotIn", "Exists", "DoesNotExist"])
+@pytest.mark.parametrize("operator", ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"])
 def test_a_requirement_costs_what_it_names_and_not_the_values_that_nodes_have(operator):
-    nodes = NodeLabels([Node(f"n{row}", {}, labels={"host": f"n{row}"}) for row in range(500)])
-    nodes.allow(Constraints(terms=((Requirement("host", "In", ("n0",)),),)))  # sorts nodes by the value of the label
-    pod = Constraints(terms=((Requirement("host", operator, ("n7",)),),))
+    nodes = NodeLabels([Node(f"n{row}", {}, labels={"host": str(row)}) for row in range(500)])
+    # The first sorts the nodes by the value of the label.
+    nodes.allow(Constraints(terms=((Requirement("host", "In", ("0",)), Requirement("host", "Gt", ("0",))),)))
+    pod = Constraints(terms=((Requirement("host", operator, ("7",)),),))
     assert lines_of(lambda: nodes.allow(pod)) < 100
 
 
