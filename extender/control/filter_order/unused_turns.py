@@ -4,7 +4,7 @@ kube-scheduler refuses some pods for reasons that a plan does not know (volumes 
 other extenders), and never asks us about them. Such a pod would keep its turn, and all others waiting, for ever.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 
 
 class UnusedTurns:
@@ -32,8 +32,8 @@ class UnusedTurns:
         self._since.pop(name, None)
         self._out.pop(name, None)
 
-    def out(self, now: float) -> Set[str]:
-        """Return the classes that are left out of plans now; each gets another chance after a while."""
+    def out(self, now: float) -> Mapping[str, float]:
+        """Return since when which classes are left out of plans; each gets another chance after a while."""
         for name in [name for name, since in self._out.items() if now - since > self._again]:
             self.use(name)
-        return self._out.keys()
+        return self._out

@@ -83,8 +83,12 @@ class Waker:
         self._budget, self._counted_at = self._calls.per_second, 0.0
 
     def left_out(self, now: float) -> Set[str]:
-        """Return the names of classes whose turns nobody uses: room is not kept for them."""
-        return self._unused.out(now)
+        """Return the names of classes whose turns nobody uses, until a pod starts: room is not kept for them."""
+        since = self._unused.out(now)
+        classes = self._backlog.classes() if since else ()
+        for name in [each.name for each in classes if each.released_at > since.get(each.name, math.inf)]:
+            self._unused.use(name)
+        return since.keys()
 
     def step(
         self,

@@ -216,6 +216,20 @@ def test_a_class_that_never_starts_does_not_keep_held_pods_waiting():
     assert scene.released() == ["held"]
 
 
+def test_held_pods_of_a_class_that_never_started_go_as_soon_as_one_of_its_pods_starts():
+    # The class is left out after 5 s, for a minute: what it lacked, a device say, is there long before that.
+    scene = Scene(node("a", 300), by_filter=True)
+    scene.see(free("first", job="j", unschedulable=True))
+    scene.step()
+    scene.step(5.0)
+    scene.see(pod("held", job="j", created=6.0))
+    scene.step(0.1)
+    assert scene.released() == []
+    scene.change("first", node="a")
+    scene.step(0.1)
+    assert scene.released() == ["held"]
+
+
 def test_a_held_pod_may_preempt_though_another_without_a_gate_outranks_it():
     scene = Scene(node("a", 100), by_filter=True)
     scene.see(pod("low", gates=(), node="a"), free("higher", priority=20, unschedulable=True), pod("high", priority=10))
