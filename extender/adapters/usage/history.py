@@ -70,6 +70,8 @@ class HistoryReader:
         Where no node is known yet, nothing is asked: answers would be of nobody, and are not asked for again.
         """
         last = int((self.clock() - self.late_seconds) // self.step_seconds)
+        if last < self._read_until:  # the clock was ahead
+            self.history, self._read_until = UsageHistory(), 0
         first = max(self._read_until + 1, last - STEPS + 1)
         failure: str | None = None
         deadline = self.timer() + self.read_seconds

@@ -184,3 +184,15 @@ def test_more_series_than_are_read_are_refused(monkeypatch):
     one = {"metric": {}, "values": []}
     with pytest.raises(UsageError, match="the answer has 2 series; at most 1 are read"):
         series(_body(data={"resultType": "matrix", "result": [one, one]}))
+
+
+def test_after_a_clock_that_was_ahead_is_put_right_all_is_read_anew(fake):
+    reader, time = reader_of(fake, NOW + 86_400.0)
+    reader.read()
+    time[0] = NOW
+    reader.read()
+    assert reader.history.times[-1] == LAST
+    assert_allclose(of(reader, ("a", "", "")), np.full(STEPS, 2000.0))
+    time[0] = NOW + 300.0
+    reader.read()
+    assert reader.history.times[-1] == LAST + 300.0
