@@ -7,8 +7,10 @@ class or gang that has waited longest.
 A queue is *entitled* to that one if it stays within its part of the cluster with it. To one that is due it is entitled
 if it has no more than its part, and the claimant alone is no more: so it passes its part by that one at most. A larger
 one gets room once what the queue was owed while it saved, added up over time, comes to what the claimant takes beyond
-the part for as long as it runs. A queue that waits alone at its level of priority is entitled to a claimant that
-outranks others whatever it has: else what those of lower priority leave would never add up to its room.
+the part for as long as it runs. It begins to save only for what will have room, and once it has paid it saves on only
+while room is reserved: else what never fits would keep the queue's others waiting for ever. A queue that waits alone at
+its level of priority is entitled to a claimant that outranks others whatever it has: else what those of lower priority
+leave would never add up to its room.
 
 Only the room that the claimant needs is kept, on the node that will have it soonest by the ends of what runs. What
 never ends (daemons, pods of others) never gives room, so nothing is kept for what cannot start. All that is kept comes
@@ -312,8 +314,11 @@ class Reservations:
             self.owed[name] = owed + below * seconds
         for name in {*self.owed, *before.reserved}:
             row = self._row.get(name, -1)
-            if row >= 0 and fairness.is_due(row):
-                fairness.queues.save(int(fairness.queue[row]), self._takes(self._claimant_of(row)))
+            if row < 0 or not fairness.is_due(row):
+                continue
+            claimant = self._claimant_of(row)
+            if name in before.reserved or not self._is_entitled(claimant):
+                fairness.queues.save(int(fairness.queue[row]), self._takes(claimant))
 
     def _note_lapse(self, name: str) -> None:
         before = self.lapsed.get(name)
@@ -345,8 +350,9 @@ class Reservations:
         """Keep room, or have the queue save for it; False where there is none to be kept."""
         board, name = self._board, self._name(claimant)
         if not self._is_entitled(claimant):
-            if board.fairness.is_due(claimant.row):
-                self.owed.setdefault(name, 0.0)
+            begins = board.fairness.is_due(claimant.row) and name not in self.owed
+            if begins and soonest_room(board, claimant, self._now)[0]:
+                self.owed[name] = 0.0
             return True
         kept = float((self._reserved_parts() + self._takes(claimant)).max())
         if claimant.gang >= 0 and self._starts(claimant, ()):

@@ -199,6 +199,29 @@ def test_while_it_saves_its_others_get_only_what_nobody_else_can_use():
     assert pairs(once(taken(6, size=8.0), waiting, now=LATE, carried=saves)) == [(2, 0), (1, 0)]
 
 
+def test_a_queue_saves_nothing_for_what_never_gets_room():
+    # As above, but that of the 7 that are taken 2 never end.
+    waiting = in_queues((0, 1, 8), (0, 9, 1), (1, 1, 1), has=[0, 4], running=ends(*[(0, 1)] * 5))
+    waiting = replace(waiting, since=np.array([0.0, 999.0, 999.0]))
+    planner = Planner()
+    planner.carried = Carried(due={"class0": DueTime(0.0, 200.0)}, planned_at=LATE)
+    for later in (0, 1):
+        plan = planner.plan(taken(7, size=8.0), waiting, LATE + later)
+        assert pairs(plan) == [(1, 0)]
+        assert not plan.carried.owed
+
+
+def test_a_queue_that_has_paid_saves_no_more_until_there_is_room_to_come():
+    # It has paid 5 for 8 cores, of which 2 do not end any more.
+    waiting = in_queues((0, 1, 8), (0, 9, 1), (1, 1, 1), has=[0, 4], running=ends(*[(0, 1)] * 5))
+    waiting = replace(waiting, since=np.array([0.0, 999.0, 999.0]))
+    paid = Carried(owed={"class0": 5.0}, due={"class0": DueTime(0.0, 200.0)}, planned_at=LATE)
+    plan = once(taken(7, size=8.0), waiting, now=LATE, carried=paid)
+    assert pairs(plan) == [(1, 0)]
+    freed = replace(waiting, running=ends(*[(0, 1)] * 7))
+    assert reserved_nodes(once(taken(7, size=8.0), freed, now=LATE, carried=plan.carried)) == {"class0": ["n0"]}
+
+
 def test_a_reservation_that_comes_to_nothing_lapses_and_the_next_one_is_put_off_for_longer_each_time():
     planner, waiting = Planner(), due_and_small()
     until = next(iter(planner.plan(taken(3, 3), waiting, LATE).carried.reserved.values())).until
