@@ -104,7 +104,7 @@ def _by_run(runs: Sequence[Outcome], width: int) -> "Table":
     shown = [line for line in lines(runs) if line.name in _MAIN]
     headings = ["", *(_MAIN[line.name] for line in shown)]
     rows = [(run.policy, *(_first_part(line.cells[row]) for line in shown)) for row, run in enumerate(runs)]
-    made = _table(headings, rows, _widths(headings, rows, width))
+    made = _table(headings, rows, _widths(headings, rows, width) or [None, *_longest_words(headings, rows)[1:]])
     made.caption = "More runs than fit beside each other: --report FILE and --json have all figures."
     return made
 
@@ -112,8 +112,7 @@ def _by_run(runs: Sequence[Outcome], width: int) -> "Table":
 def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:
     """Return the widths of the columns, in which no word is broken; [] where that does not fit into `width`."""
     names, *columns = zip(*rows, strict=True)
-    words = [" ".join((heading, *column)).split() for heading, column in zip(headings[1:], columns, strict=True)]
-    least = [max(map(len, names)), *(max(map(len, some)) for some in words)]
+    least = [max(map(len, names)), *_longest_words(headings, rows)[1:]]
     spare = width - sum(least) - _BETWEEN * len(least) - 1
     if spare < 0:
         return []
@@ -123,16 +122,23 @@ def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) 
     return least
 
 
+def _longest_words(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return how long the longest word of each column is."""
+    columns = zip(headings, *rows, strict=True)
+    return [max(map(len, " ".join(column).split()), default=0) for column in columns]
+
+
 def _first_part(cell: str) -> str:
     """Return the first of what a cell lists, as in 25.0, +54, +60; a number such as 1,170 is one."""
     return cell.partition(", ")[0]
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int] = ()) -> "Table":
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int | None] = ()) -> "Table":
     from rich import box
     from rich.table import Table
 
     text_table = Table(*headings, box=box.SIMPLE_HEAD)
+    text_table.columns[0].overflow = "fold"  # a name that is cut off may be another's, too
     for column in text_table.columns[1:]:
         column.justify = "right"
     for column, width in zip(text_table.columns, widths, strict=False):

@@ -51,6 +51,14 @@ def test_many_runs_have_a_line_each_with_their_whole_names(width):
     assert max(map(len, text.splitlines())) <= width
 
 
+def test_runs_by_two_keys_are_told_apart_in_80_columns():
+    names = [f"dovetail policy.fairness=0.25 policy.kappa={place}" for place in range(12)]
+    text = shown([outcome(name) for name in names])
+    assert all(word in text.split() for name in names for word in name.split())
+    assert "\u2026" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_waits_and_job_times_by_queue_are_in_the_table_and_in_json():
     made = outcome()
     assert cells([made])["longest wait of a job, s"] == ["10"]
