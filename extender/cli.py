@@ -1,5 +1,6 @@
 """The command `dovetail`: its commands put together (`extender.app.commands`)."""
 
+import errno
 import sys
 
 import click
@@ -42,4 +43,9 @@ def main() -> None:
         cli(prog_name=PROGRAM)
     except DovetailError as error:
         click.echo(f"dovetail: {error}", err=True)
+        sys.exit(1)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        click.echo(f"dovetail: what was to be written does not fit: {error.strerror}", err=True)
         sys.exit(1)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -46,6 +47,15 @@ def test_an_error_is_one_line_and_ends_with_one(tmp_path):
     assert done.stderr.startswith(f"dovetail: {tmp_path / 'missing'} is not a kubeconfig: ")
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_line_and_ends_with_one():
+    command = [sys.executable, "-m", "extender", "completion", "bash"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "No space left" in done.stderr
 
 
 def test_every_command_that_asks_a_cluster_takes_the_options_that_name_it():
