@@ -13,13 +13,17 @@ from extender.settings.sections import API_VERSION, KIND, Settings
 
 def load(path: Path) -> Settings:
     """Read a settings file. Raises SettingsError, one line per mistake."""
+    return read(text_of(path), str(path))
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a settings file. Raises SettingsError where it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
         raise SettingsError(f"{path} cannot be read as YAML: {error}") from None
-    return read(text, str(path))
 
 
 def read(text: str, name: str) -> Settings:

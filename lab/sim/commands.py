@@ -173,12 +173,13 @@ def simulate(
     MissingExtra.unless_installed("rich", *(("matplotlib",) if report else ()))
     from lab.sim import sweep
     from lab.sim.engine.clock import SimulationSettings
-    from lab.sim.recorded.reading import MACHINES, RECORDED, STEADY
+    from lab.sim.recorded.reading import FORM, MACHINES, RECORDED, STEADY
     from lab.sim.runs import Run, inputs_of, recording
     from lab.sim.schedulers.policies import BY_SETTINGS
     from lab.sim.workloads.parameters import Parameters
 
     folder = traces or TRACES
+    _refuse_pipes(workload.removeprefix(FORM), machines)
     replay = recording(workload)
     if replay and click.get_current_context().get_parameter_source("heartbeat") is ParameterSource.DEFAULT:
         heartbeat = 0.0  # what was recorded waited for no heartbeat
@@ -216,6 +217,13 @@ def simulate(
         click.echo(f"report: {report.resolve()}", err=as_json)
     if failures:
         raise DovetailError("\n".join((*failures, "what is shown is of the others")))
+
+
+def _refuse_pipes(*specs: str | None) -> None:
+    """Raise click.BadParameter for a pipe: each run reads its files anew."""
+    for spec in specs:
+        if spec and Path(spec).is_fifo():
+            raise click.BadParameter(f"{spec} is a pipe, which can be read once only; accepted: a file")
 
 
 def _names(policies: str) -> list[str]:

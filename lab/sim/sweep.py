@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from extender.errors import SettingsError
-from extender.settings import defaults, load, read
+from extender.settings import defaults, read, text_of
 
 MOST_RUNS = 100
 
@@ -21,9 +21,9 @@ def documents(path: Path | None, changes: Sequence[str]) -> dict[str, str]:
     """
     if path is None and not changes:
         return {"": ""}
+    text = "" if path is None else text_of(path)
     if path is not None:
-        load(path)
-    text = "" if path is None else path.read_text(encoding="utf-8")
+        read(text, str(path))
     keys = [change.partition("=") for change in changes]
     for change, (key, equals, values) in zip(changes, keys, strict=True):
         if not (key and equals and values):

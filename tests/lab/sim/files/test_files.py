@@ -1,6 +1,7 @@
 """A user's own files: what is read, what is refused and in which words, and what becomes of it in a run."""
 
 import json
+import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from extender.cluster.resources import DIMENSIONS
@@ -433,6 +435,24 @@ def test_a_policy_that_does_not_see_gpus_is_refused_before_anything_runs():
     result = run_command(*FILES, "--policy", "dovetail,drf")
     assert result.exit_code == 2
     assert "'drf' does not see resources beyond cpu" in result.output
+
+
+@pytest.mark.parametrize("of", ["--workload=", "--workload=recording:", "--machines="])
+def test_a_pipe_is_refused_as_each_run_would_read_it_anew(tmp_path, of):
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    result = run_command(*FILES, f"{of}{pipe}")
+    assert result.exit_code == 2
+    assert f"{pipe} is a pipe, which can be read once only; accepted: a file" in result.output
+
+
+def test_settings_may_come_through_a_pipe():
+    text = (EXAMPLES / "settings.yaml").read_text()
+    reading, writing = os.pipe()
+    os.write(writing, text.encode())
+    os.close(writing)
+    assert yaml.safe_load(sweep.documents(Path(f"/dev/fd/{reading}"), [])[""]) == yaml.safe_load(text)
+    os.close(reading)
 
 
 def test_the_schema_is_printed():
