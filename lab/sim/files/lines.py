@@ -79,7 +79,9 @@ def csv_jobs(path: Path) -> Iterator[tuple[str, JobLine]]:
     """
     rows = csv.reader(_texts_of_csv(path), strict=True)
     try:
-        header = next(filter(None, rows), [])
+        header = next(filter(None, rows), None)
+        if header is None:
+            return
         _check_header(f"{path}, line {max(rows.line_num, 1)}", header)
         for fields in filter(None, rows):  # an empty line has none
             where = f"{path}, line {rows.line_num}"
@@ -127,7 +129,7 @@ def _texts(path: Path, *, whole: bool = False) -> Iterator[tuple[str, bytes]]:
                 where = f"{path}, line {number}"
                 if len(text) > LONGEST_LINE:
                     raise TraceError(f"{where}: longer than {LONGEST_LINE} bytes")
-                if whole and not text.endswith(b"\n"):
+                if whole and not text.endswith(b"\n") and not not_text(text):
                     raise TraceError(f"{where}: the file ends within this line; end the last line with a newline")
                 if number == 1:
                     text = text.removeprefix(codecs.BOM_UTF8)

@@ -24,6 +24,7 @@ _KINDS = {
     "object": "an object",
     "null": "null",
 }
+_UNREAD = object()
 _PARTS = {"str": "characters", "array": "items", "object": "keys"}
 
 
@@ -42,11 +43,11 @@ def not_text(text: bytes) -> str:
 
 
 def decoded(line: bytes) -> Any:  # noqa: ANN401 - whatever JSON says
-    """Return what a line says; None where it cannot be read to its end."""
+    """Return what a line says; `_UNREAD` where it cannot be read to its end."""
     try:
         return json.loads(line, parse_int=_number)
     except (ValueError, RecursionError):
-        return None
+        return _UNREAD
 
 
 def _number(digits: str) -> float:

@@ -1,5 +1,6 @@
 """A user's own files: what is read, what is refused and in which words, and what becomes of it in a run."""
 
+import gzip
 import json
 import os
 import random
@@ -205,6 +206,7 @@ def test_what_a_job_is_a_run_of_is_read_and_most_run_once(tmp_path, machines, su
         ('{"job": "a", "arrives": NaN}\n', "not one JSON object"),
         ('{"job": ' + "[" * 100_000 + "\n", "line 1: field job: accepted: text"),
         ("[1]\n", "line 1: a list; accepted: one JSON object on each line, with job, stages"),
+        ("[\n" + json.dumps(job()) + "\n]\n", "line 1: accepted: one JSON object on each line, with job, stages"),
         ("", "has no jobs"),
     ],
 )
@@ -257,6 +259,7 @@ def test_csv_has_a_job_of_one_stage_in_each_line(tmp_path, machines):
         ("job,seconds,cpu,cpu\na,1,1,1\n", "line 1: column 'cpu' stands twice; accepted: once"),
         ("job,seconds,cpu\n\n\na,10\n", "line 4: 2 fields; accepted: 3"),
         ("\ufeffjob,seconds,cpu\na,10\n", "line 2: 2 fields; accepted: 3"),
+        ("", "jobs.csv has no jobs; needed: a line for each"),
     ],
 )
 def test_a_mistake_in_csv_names_the_line(tmp_path, machines, text, said):
@@ -265,6 +268,13 @@ def test_a_mistake_in_csv_names_the_line(tmp_path, machines, text, said):
     with pytest.raises(TraceError) as refused:
         workload_of(path, machines_of(machines))
     assert said in str(refused.value)
+
+
+def test_a_compressed_csv_file_is_no_text_and_not_one_that_is_cut_off(tmp_path, machines):
+    path = tmp_path / "jobs.csv"
+    path.write_bytes(gzip.compress(b"job,seconds,cpu\na,10,1\n", mtime=0))
+    with pytest.raises(TraceError, match="line 1: not UTF-8 text, from byte 1 on; accepted: CSV in UTF-8"):
+        workload_of(path, machines_of(machines))
 
 
 def test_a_byte_that_is_no_text_is_named_by_its_line(tmp_path, machines):
