@@ -171,11 +171,11 @@ def _flat_job(where: str, fields: dict[str, str]) -> JobLine:
 
 
 def _number(where: str, column: str, text: str) -> float:
-    """Return a finite number. Raises TraceError for anything else."""
+    """Return a finite number. Raises TraceError for anything else, also for 1_000, which is one in Python alone."""
     try:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not math.isfinite(number):
+    if not math.isfinite(number) or "_" in text or not text.isascii():
         raise TraceError(f"{where}: field {column}: {shown(text)!r}; accepted: a number")
     return number

@@ -251,6 +251,8 @@ def test_csv_has_a_job_of_one_stage_in_each_line(tmp_path, machines):
         ("job,cpu\na,1\n", "line 1: no column 'seconds'"),
         ("job,seconds,cpu\na,10\n", "line 2: 2 fields; accepted: 3"),
         ("job,seconds,cpu\na,nan,1\n", "line 2: field seconds: 'nan'; accepted: a number"),
+        ("job,seconds,cpu\na,1_0,1\n", "line 2: field seconds: '1_0'; accepted: a number"),
+        ("job,arrives,seconds\na,\u0661,1\n", "line 2: field arrives: '\u0661'; accepted: a number"),
         ("job,seconds,cpu\na,,1\n", "line 2: field seconds: it is empty; needed: job, seconds"),
         ("job,seconds,cpu,tasks\na,1,1,0\n", "line 2: field tasks: '0'; accepted: a whole number, 1 or more"),
         ("job,seconds,cpu\na,1,lots\n", "line 2: field cpu: 'lots' is not a quantity"),
