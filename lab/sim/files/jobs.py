@@ -47,7 +47,10 @@ def workload_of(path: Path, machines: Machines) -> Workload:
     tasks = 0
     for where, line in _lines(path):
         if line.job in lines:
-            raise TraceError(f"{where}: field job: {line.job!r} is the name of a job of {lines[line.job]} already")
+            raise TraceError(
+                f"{where}: field job: {line.job!r} is the name of a job of {lines[line.job]} already; "
+                "accepted: each name once"
+            )
         lines[line.job] = where
         jobs.append(maker.job(where, line))
         tasks += sum(stage.tasks for stage in jobs[-1].stages)
@@ -184,7 +187,8 @@ class _Maker:
             for place, name in enumerate(dict.fromkeys(names)):
                 if name not in self._rows:
                     raise TraceError(
-                        f"{where}: field {field}[{task}]: there is no machine {name!r} in the machines file"
+                        f"{where}: field {field}[{task}]: there is no machine {name!r} in the machines file; "
+                        f"accepted: {_some(list(self._rows))}"
                     )
                 copies[task, place] = self._rows[name]
         return copies
@@ -264,7 +268,10 @@ def _parents_first(where: str, line: JobLine) -> list[int]:
     numbers: dict[str, int] = {}
     for number, stage in enumerate(line.stages):
         if stage.name in numbers:
-            raise TraceError(f"{where}: field stages[{number}].name: {stage.name!r} stands twice in job {line.job!r}")
+            raise TraceError(
+                f"{where}: field stages[{number}].name: {stage.name!r} stands twice in job {line.job!r}; "
+                "accepted: each name once"
+            )
         numbers[stage.name] = number
     above: list[list[int]] = [[] for _ in line.stages]
     children: list[list[int]] = [[] for _ in line.stages]
@@ -273,7 +280,8 @@ def _parents_first(where: str, line: JobLine) -> list[int]:
             for place, parent in enumerate(parents):
                 if parent not in numbers:
                     raise TraceError(
-                        f"{where}: field stages[{number}].{field}[{place}]: job {line.job!r} has no stage {parent!r}"
+                        f"{where}: field stages[{number}].{field}[{place}]: job {line.job!r} has no stage {parent!r}; "
+                        f"accepted: {_some(list(numbers))}"
                     )
                 above[number].append(numbers[parent])
                 children[numbers[parent]].append(number)

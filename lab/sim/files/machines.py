@@ -44,7 +44,10 @@ def machines_of(path: Path) -> Machines:
         names = [line.name] if line.count is None else [f"{line.name}-{number}" for number in range(line.count)]
         for name in names:
             if name in lines:
-                raise TraceError(f"{where}: field name: {name!r} is the name of a machine of {lines[name]} already")
+                raise TraceError(
+                    f"{where}: field name: {name!r} is the name of a machine of {lines[name]} already; "
+                    "accepted: each name once"
+                )
             lines[name] = where
             nodes.append(Node(name, allocatable, labels=line.labels, taints=taints))
             racks.append(line.rack)

@@ -100,12 +100,15 @@ def replay(tmp_path, machines, policy, *jobs):
             "field stages[0]: no machine has the labels zone=x; accepted: zone=b",
         ),
         (stage(seconds=[1, 2, 3]), "field stages[0].seconds: 3 numbers; accepted: one, or one for each of 1 tasks"),
-        (stage(parents=["t"]), "field stages[0].parents[0]: job 'a' has no stage 't'"),
+        (stage(parents=["t"]), "field stages[0].parents[0]: job 'a' has no stage 't'; accepted: s"),
         (stage(parents=["s"]), "field stages[0]: a cycle of parents: s -> s; accepted: no cycle"),
-        (job(stages=[STAGE, STAGE]), "field stages[1].name: 's' stands twice in job 'a'"),
+        (job(stages=[STAGE, STAGE]), "field stages[1].name: 's' stands twice in job 'a'; accepted: each name once"),
         (stage(input={"rate": "1M", "from": "shuffle"}), "shuffle needs parents"),
-        (stage(input={"rate": "1M", "from": "blocks", "nodes": [["q"]]}), "there is no machine 'q'"),
-        (stage(oneToOne=["t"]), "field stages[0].oneToOne[0]: job 'a' has no stage 't'"),
+        (
+            stage(input={"rate": "1M", "from": "blocks", "nodes": [["q"]]}),
+            "there is no machine 'q' in the machines file; accepted: m-0, m-1",
+        ),
+        (stage(oneToOne=["t"]), "field stages[0].oneToOne[0]: job 'a' has no stage 't'; accepted: s"),
         (stage(oneToOne=["s"]), "field stages[0]: a cycle of parents: s -> s; accepted: no cycle"),
         (pair(oneToOne=["s"], parents=["s"]), "field stages[1].oneToOne[0]: 's' stands in parents too; accepted"),
         (
@@ -184,9 +187,14 @@ def test_tasks_that_wait_one_to_one_start_as_theirs_end(tmp_path, machines):
 
 def test_a_name_that_stands_twice_is_refused_with_the_line_where_it_stood_first(tmp_path, machines):
     path = written(tmp_path / "jobs.jsonl", job(), job())
-    with pytest.raises(TraceError, match=r"line 2: field job: 'a' is the name of a job of .*, line 1 already"):
+    with pytest.raises(
+        TraceError, match=r"line 2: field job: 'a' is the name of a job of .*, line 1 already; accepted: each name once"
+    ):
         workload_of(path, machines_of(machines))
-    with pytest.raises(TraceError, match=r"line 2: field name: 'm-0' is the name of a machine of .*, line 1 already"):
+    with pytest.raises(
+        TraceError,
+        match=r"line 2: field name: 'm-0' is the name of a machine of .*, line 1 already; accepted: each name once",
+    ):
         machines_of(written(tmp_path / "twice.jsonl", MACHINES, MACHINES))
 
 
