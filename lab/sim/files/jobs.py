@@ -58,7 +58,7 @@ def workload_of(path: Path, machines: Machines) -> Workload:
             raise TraceError(f"{where}: over {MOST_TASKS} tasks; accepted: at most as many")
     if not jobs:
         raise TraceError(f"{path} has no jobs; needed: a line for each")
-    jobs.sort(key=lambda job: job.arrives_at)
+    jobs.sort(key=lambda job: (job.arrives_at, job.queue, job.name))  # whatever is drawn goes by this order
     return Workload(
         name=path.name, jobs=jobs, about=f"{many(len(jobs), 'job')} of {many(tasks, 'task')} from {path.name}"
     )

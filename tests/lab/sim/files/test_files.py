@@ -245,9 +245,9 @@ def test_whatever_is_damaged_in_a_good_file_is_read_or_refused_in_our_words(tmp_
 
 def test_csv_has_a_job_of_one_stage_in_each_line(tmp_path, machines):
     path = tmp_path / "jobs.csv"
-    path.write_text("job,queue,tasks,seconds,cpu,memory\na,x,3,10,500m,1Gi\nb,,1,5,2,\n")
+    path.write_text("job,queue,tasks,seconds,cpu,memory\na,a,3,10,500m,1Gi\nb,,1,5,2,\n")
     jobs = workload_of(path, machines_of(machines)).jobs
-    assert [(one.name, one.queue, one.stages[0].tasks) for one in jobs] == [("a", "x", 3), ("b", "default", 1)]
+    assert [(one.name, one.queue, one.stages[0].tasks) for one in jobs] == [("a", "a", 3), ("b", "default", 1)]
     assert jobs[0].stages[0].demand.tolist()[:2] == [500, 2**30]
     assert jobs[1].stages[0].demand.tolist()[:2] == [2000, 0]
 
@@ -305,15 +305,15 @@ def test_gpus_taints_and_selectors_count_for_every_policy_that_takes_files(tmp_p
         tmp_path,
         machines,
         policy,
+        {"job": "bound", "stages": [bound]},
         {"job": "gpu", "stages": [trained]},
         {"job": "plain", "stages": [plain]},
-        {"job": "bound", "stages": [bound]},
     )
     ran = [outcome.tasks.node[outcome.tasks.stage == number] for number in range(3)]
     assert set(ran[0].tolist()) == {2}
-    assert set(ran[1].tolist()) == {0, 1}
-    assert set(ran[2].tolist()) == {2}
-    gpu = outcome.tasks.stage == 0
+    assert set(ran[1].tolist()) == {2}
+    assert set(ran[2].tolist()) == {0, 1}
+    gpu = outcome.tasks.stage == 1
     assert sorted((outcome.tasks.ended - outcome.tasks.started)[gpu].round().tolist()) == [10] * 4
     assert len(np.unique(outcome.tasks.started[gpu])) == 2
 
@@ -499,7 +499,7 @@ def test_a_key_that_settings_do_not_have_is_refused_by_name(change, said, tmp_pa
 def test_the_weights_of_the_settings_are_those_of_the_run(tmp_path, machines):
     """Two queues ask for all eight cores again and again; the one of weight 3 gets three times as much at first."""
     lines = [
-        {"job": name, "queue": name, "stages": [STAGE | {"tasks": 60, "seconds": 100}]} for name in ("light", "heavy")
+        {"job": name, "queue": name, "stages": [STAGE | {"tasks": 60, "seconds": 100}]} for name in ("heavy", "light")
     ]
     path = written(tmp_path / "jobs.jsonl", *lines)
     settings = tmp_path / "settings.yaml"
@@ -510,7 +510,7 @@ def test_the_weights_of_the_settings_are_those_of_the_run(tmp_path, machines):
     text = sweep.documents(settings, [])[""]
     outcome = perform(Run(str(path), str(machines), "dovetail", 1, document=text), lambda *_: None)
     first = outcome.tasks.started == outcome.tasks.started.min()
-    light, heavy = (int((first & (outcome.tasks.stage == number)).sum()) for number in (0, 1))
+    heavy, light = (int((first & (outcome.tasks.stage == number)).sum()) for number in (0, 1))
     assert (light, heavy) == (2, 6)
 
 
@@ -569,7 +569,7 @@ def test_queues_get_what_their_parents_and_minimums_say(tmp_path, least, expecte
     machines = written(tmp_path / "machines.jsonl", MACHINES)
     lines = [
         {"job": name, "queue": name, "stages": [STAGE | {"tasks": 60, "seconds": 100}]}
-        for name in ("batch", "adhoc", "nightly")
+        for name in ("adhoc", "batch", "nightly")
     ]
     path = written(tmp_path / "jobs.jsonl", *lines)
     settings = tmp_path / "settings.yaml"
@@ -605,6 +605,19 @@ def test_a_heavy_tail_lasts_in_the_run(tmp_path, machines):
     run = Run(str(path), str(machines), "dovetail", 1, tail=1.2)
     seen, drawn = perform(run, lambda *_: None).tasks, inputs_of(run, Parameters())[0].jobs[0].stages[0].durations
     assert (seen.ended - seen.started).round(6).tolist() == drawn.round(6).tolist()
+
+
+def test_what_is_drawn_does_not_go_by_the_order_of_the_lines(tmp_path):
+    machines = written(tmp_path / "machines.jsonl", MACHINES)
+    reading = STAGE | {"tasks": 3, "input": {"rate": 1, "from": "blocks"}}
+    lines = [{"job": name, "queue": queue, "stages": [reading]} for name, queue in ("ax", "by", "cx")]
+    drawn = []
+    for ordered in (lines, lines[::-1]):
+        path = written(tmp_path / "jobs.jsonl", *ordered)
+        run = Run(str(path), str(machines), "kube-default", 1, know=0.5, know_demands=0.5, tail=2.0)
+        outcome = perform(run, lambda *_: None).to_dict()
+        drawn.append({part: outcome[part] for part in ("jobs", "tasks", "locality", "makespan")})
+    assert drawn[0] == drawn[1]
 
 
 def test_a_tail_without_a_mean_is_refused(tmp_path, machines):
