@@ -125,7 +125,9 @@ def _worker(function: Callable[[Task, Tell], Result]) -> Iterator[Connection]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(function, theirs), daemon=True)
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which it inherits: the parent handles interrupts
     process.start()
+    signal.signal(signal.SIGINT, handler)
     theirs.close()
     try:
         yield ours
@@ -136,8 +138,7 @@ def _worker(function: Callable[[Task, Tell], Result]) -> Iterator[Connection]:
 
 
 def _work(function: Callable[[Task, Tell], Result], connection: Connection) -> None:
-    """Run tasks as they are sent, until the parent is gone. The parent handles interrupts."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Run tasks as they are sent, until the parent is gone."""
     try:
         while True:
             task = connection.recv()

@@ -1,12 +1,16 @@
 """Runs over processes: the same results whoever ends first, and a bad run takes no other with it."""
 
 import os
+import signal
 import time
 
 import pytest
 
 from extender.errors import DovetailError, TraceError
 from lab.sim.parallel import Failed, run_all, unless_failed
+
+ON_IMPORT = signal.getsignal(signal.SIGINT)
+"""What an interrupt does to a process that is just beginning: a worker imports this before it does anything."""
 
 
 def nobody(_name, _done, _total):
@@ -27,6 +31,17 @@ def picky(task, _tell):
     if task == "killed":
         os._exit(9)
     return task
+
+
+def handlers(_task, _tell):
+    return ON_IMPORT, signal.getsignal(signal.SIGINT)
+
+
+def test_an_interrupt_is_the_parent_s_from_the_moment_at_which_workers_begin():
+    before = signal.getsignal(signal.SIGINT)
+    found = run_all(handlers, {"a": 1, "b": 2}, processes=2, show=nobody)
+    assert list(found.values()) == [(signal.SIG_IGN, signal.SIG_IGN)] * 2
+    assert signal.getsignal(signal.SIGINT) == before
 
 
 @pytest.mark.parametrize("processes", [1, 2])
