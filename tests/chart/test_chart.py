@@ -104,13 +104,18 @@ def test_every_release_gives_names_that_a_service_may_have(helm, release, name):
     assert len(name) <= 40
 
 
-def test_under_an_alias_and_with_a_version_of_a_build_labels_are_right_and_those_that_commands_look_for(helm, tmp_path):
-    shutil.copytree(CHART, tmp_path / "charts" / "dovetail")
-    chart = tmp_path / "charts" / "dovetail" / "Chart.yaml"
-    chart.write_text(re.sub("(?m)^version: .*", "version: 1.2.3+abc", chart.read_text()))
-    dependency = {"name": "dovetail", "version": "1.2.3+abc", "alias": "packer"}
+def as_dependency(folder, version="0.1.0", **more):
+    """Make a chart in this folder that has ours as a dependency."""
+    shutil.copytree(CHART, folder / "charts" / "dovetail")
+    chart = folder / "charts" / "dovetail" / "Chart.yaml"
+    chart.write_text(re.sub("(?m)^version: .*", f"version: {version}", chart.read_text()))
+    dependency = {"name": "dovetail", "version": version, **more}
     parent = {"apiVersion": "v2", "name": "parent", "version": "1.0.0", "dependencies": [dependency]}
-    (tmp_path / "Chart.yaml").write_text(yaml.safe_dump(parent))
+    (folder / "Chart.yaml").write_text(yaml.safe_dump(parent))
+
+
+def test_under_an_alias_and_with_a_version_of_a_build_labels_are_right_and_those_that_commands_look_for(helm, tmp_path):
+    as_dependency(tmp_path, "1.2.3+abc", alias="packer")
 
     flags = ("--api-versions", GATING_API)
     done = subprocess.run([helm, "template", "dovetail", tmp_path, *flags], capture_output=True, text=True, check=True)
@@ -120,10 +125,22 @@ def test_under_an_alias_and_with_a_version_of_a_build_labels_are_right_and_those
     assert {it["helm.sh/chart"] for it in labels} == {"packer-1.2.3_abc"}
 
 
+def test_a_chart_that_has_ours_as_a_dependency_may_switch_it_on_and_off(helm, tmp_path):
+    as_dependency(tmp_path, condition="dovetail.enabled")
+
+    def rendered(enabled):
+        command = [helm, "template", "platform", tmp_path, "--set", f"global.a=b,dovetail.enabled={enabled}"]
+        return list(yaml.safe_load_all(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+
+    assert pod_spec(rendered("true"), "platform-dovetail")
+    assert rendered("false") == []
+
+
 @pytest.mark.parametrize(
     ("mode", "changes", "complaint"),
     [
         ("scheduler", {"replica": 3}, "'replica' not allowed"),
+        ("scheduler", {"enabled": False}, "/enabled"),
         ("scheduler", {"config__server__adress": "::"}, "'adress' not allowed"),
         ("scheduler", {"config__server__address": "127.0.0.1"}, "'0.0.0.0', '::'"),
         ("scheduler", {"config__placement__rule": "best"}, "/config/placement/rule"),
