@@ -1,8 +1,10 @@
 """The command `dovetail playground`: run it, and what one needs in it where kubectl is missing."""
 
 import contextlib
+import shlex
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -156,7 +158,8 @@ Logs:   {control_plane.folder / "logs"}
 
 In another terminal:
 
-  export KUBECONFIG={kubeconfig.resolve()}
+  export KUBECONFIG={shlex.quote(str(kubeconfig.resolve()))}
+  export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH
   dovetail playground fill                    pods of three queues wait for their turn
   dovetail queues                             who has how much of the cluster, and who waits
   dovetail explain pod default/research-20    why a pod waits, or went where it went

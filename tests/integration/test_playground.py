@@ -58,7 +58,7 @@ def first_missing(commands, path):
 @pytest.fixture(scope="module")
 def playground(programs, pytestconfig, tmp_path_factory):  # noqa: ARG001 - built before the clock runs
     """Run `dovetail playground` in a folder that looks like the checkout; end it by SIGINT, as Ctrl-C does."""
-    folder = tmp_path_factory.mktemp("checkout")
+    folder = tmp_path_factory.mktemp("our checkout")
     for path in ROOT.iterdir():
         if path.name not in (".git", ".venv", "out"):
             (folder / path.name).symlink_to(path)
@@ -116,6 +116,16 @@ def bash(folder, script, seconds=60):
         timeout=seconds,
         check=False,
     )
+
+
+def test_the_lines_that_it_prints_let_another_terminal_in(playground):
+    exports = re.findall(r"^ +(export .*)$", (playground / "playground.log").read_text(), re.MULTILINE)
+    script = "\n".join(["unset KUBECONFIG", "PATH=/usr/bin:/bin", *exports, "cd /", "dovetail playground pods"])
+
+    shown = bash(playground, script)
+
+    assert shown.returncode == 0, shown.stdout
+    assert len(exports) == 2
 
 
 def test_the_pods_of_the_readme_become_running(playground, client):
