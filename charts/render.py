@@ -64,7 +64,8 @@ _GATING = {
     for mode in ("scheduler", "existing")
 }
 _DRAIN = """# Before Dovetail is removed, while the other manifests are still there: takes our gate from every pod.
-#   kubectl apply --filename manifests/drain.yaml
+# Change the image to the one that runs. Each such `replace` runs it once more; `apply` would find the Job of before.
+#   kubectl replace --force --filename manifests/drain.yaml
 #   kubectl --namespace dovetail-system wait --for=condition=complete --timeout=10m job/dovetail-drain
 """
 _HELM_ONLY = re.compile(

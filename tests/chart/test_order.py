@@ -462,3 +462,10 @@ def test_what_is_applied_without_helm_drains_nothing_at_once(mode):
 
     assert jobs == {mode: 0, "drain": 1}
     assert "helm.sh/hook" not in by_file["drain"]
+
+
+def test_the_head_of_the_drain_manifest_runs_the_job_anew_each_time():
+    head = (CHART.parents[1] / "manifests" / "drain.yaml").read_text().partition("---")[0]
+
+    assert "kubectl replace --force --filename manifests/drain.yaml" in head
+    assert "kubectl apply" not in head  # of a Job that has run it says `unchanged`, and it runs no more
