@@ -105,11 +105,23 @@ def _from_cache(part: Part, cache: Path, show: Show, which: str) -> dict[str, Pr
     folder = cache_folder(part, cache)
     origin = CACHED
     if not is_built(part, cache):
+        _require_writable(cache)
         with locked(folder.with_name(f"{folder.name}.lock")):
             if not is_built(part, cache):
                 _build(part, folder, show, which)
                 origin = BUILT
     return {name: Program(name, part.version, origin, folder / name) for name in part.packages}
+
+
+def _require_writable(cache: Path) -> None:
+    """Make the cache. Raises ControlPlaneError where nothing can be written there."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=cache).close()
+    except OSError as error:
+        raise ControlPlaneError(
+            f"{cache}: {error.strerror}; programs are built there: set XDG_CACHE_HOME to a folder that can be written"
+        ) from error
 
 
 def _build(part: Part, folder: Path, show: Show, which: str) -> None:

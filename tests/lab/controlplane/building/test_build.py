@@ -103,6 +103,12 @@ def test_nothing_is_built_where_the_users_folder_has_everything(part, cache, tmp
     assert go() == 0
 
 
+def test_a_cache_that_cannot_be_written_is_named_with_what_to_do(part, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ControlPlaneError, match=r"file/dovetail: Not a directory; .*: set XDG_CACHE_HOME"):
+        build.provide([part], cache=tmp_path / "file" / "dovetail")
+
+
 def test_a_program_of_the_user_that_does_not_run_is_named(part, cache, tmp_path):
     (tmp_path / "assets").mkdir()
     (tmp_path / "assets" / "one").write_text("not a program")
