@@ -92,7 +92,8 @@ class Board:
         self._bundling = policy.matching == BUNDLE and self.locality is None
         self._links_demanded = NETWORK_OUT_INDEX in classes.asked
         no_rows = np.zeros(0, dtype=np.intp)
-        self._candidates = Candidates(no_rows, no_rows, lambda nodes: self.room.fits(no_rows, nodes))
+        room = self.room  # not by way of the board itself: its arrays would stay until Python looks for cycles
+        self._candidates = Candidates(no_rows, no_rows, lambda nodes: room.fits(no_rows, nodes))
         self._started_on: set[int] = set()
         self._latest: NodeCandidates | None = None
         self._refusals = RefusedShuffles(self.sources, self.taken, len(self.left))

@@ -1,3 +1,4 @@
+import gc
 from dataclasses import replace
 
 import numpy as np
@@ -340,3 +341,17 @@ def test_the_same_nodes_in_another_order_give_the_same_plan():
         snapshot = cluster(*[rows[i] for i in order], names=[f"n{i}" for i in order])
         plans.append([(c, snapshot.layout.names[n]) for c, n in pairs(once(snapshot, waiting))])
     assert plans[0] == plans[1]
+
+
+@pytest.mark.parametrize("taken", [0, 2])
+def test_a_plan_leaves_nothing_that_only_a_look_for_cycles_frees(taken):
+    # Processes look for them rarely, and a plan's arrays are as large as the cluster.
+    snapshot, waiting = cluster((2,), allocated=[[taken, 0, 0, 0, 0, 0]]), tasks((0, 3, (1,)))
+    once(snapshot, waiting, explain=True)
+    gc.collect()
+    gc.disable()
+    try:
+        once(snapshot, waiting, explain=True)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
