@@ -123,8 +123,10 @@ class PodIndex:
         That is for two minutes from its last turn on, for twice as long with each one, at most for a day; not where a
         pod waits that had no such turn. Its held pods count with `held`.
         """
-        waiting = itertools.chain(*(task_class.pods[phase] for phase in (WAITING if held else (PodPhase.UNGATED,))))
-        turns = min(map(self.writes.failures, waiting), default=0)
+        waiting = [task_class.pods[phase] for phase in (WAITING if held else (PodPhase.UNGATED,))]
+        if not all(map(self.writes.failures, itertools.chain(*waiting))):  # of many pods mostly the first says so
+            return False
+        turns = min(map(self.writes.failures, itertools.chain(*waiting)), default=0)
         longer = 2.0 ** min(turns - 1, MOST_DOUBLINGS)
         return turns > 0 and now - task_class.released_at < min(
             _NOTHING_KEPT_SECONDS * longer, _LONGEST_NOTHING_KEPT_SECONDS

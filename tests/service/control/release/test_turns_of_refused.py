@@ -230,3 +230,12 @@ def test_no_room_is_kept_either_for_a_held_pod_that_cannot_be_written_to():
         waits.append(scene.now - turn)
         scene.remove(other)
     assert waits == [120, 240, 480]
+
+
+def test_of_many_held_pods_not_each_is_asked_whether_its_turns_were_in_vain():
+    scene, asked = Scene(node("n1", 100)), []
+    scene.see(*(pod(f"a{n}", job="a") for n in range(50)))
+    task_class, _ = scene.backlog.find("uid-a0")
+    scene.backlog.writes.failures = lambda uid: asked.append(uid) or 0
+    assert not scene.backlog.in_vain(task_class, scene.now, held=True)
+    assert asked == ["uid-a0"]
