@@ -3,7 +3,7 @@
 Joins `cluster` (what there is) and `policy` (what is good). Pure: the control loops and the simulator call this.
 """
 
-from extender.planner.gangs import most_if_empty
+from extender.planner.gangs import Places, most_if_empty
 from extender.planner.locality.locality_waits import farthest, pass_over, start, wait_now
 from extender.planner.plan import (
     HELD_KINDS,
@@ -33,6 +33,7 @@ __all__ = [
     "HeldKind",
     "LocalityWait",
     "Near",
+    "Places",
     "Plan",
     "Planner",
     "Policy",

@@ -14,6 +14,9 @@ from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
 from extender.planner.filling import AtMost, match
 
+Places = dict[tuple[bytes, bytes], float]
+"""How many tasks of a shape fit on empty nodes, by which nodes it may use and what it demands."""
+
 _NOBODY: Rows = np.empty(0, dtype=np.intp)
 _NOBODY.setflags(write=False)
 
@@ -32,6 +35,7 @@ class Gangs:
         self.of: Rows = np.where(many[gang], gang, -1)
         self._count, self._behind = waiting.count, waiting.behind
         self._most_if_empty: dict[int, int] = {}
+        self._places: Places = {}
         # The classes with a gang, gang by gang, and where each gang's begin.
         mine = (self.of >= 0).nonzero()[0]
         self._rows = mine[np.argsort(self.of[mine], kind="stable")]
@@ -68,7 +72,8 @@ class Gangs:
     def most_if_empty(self, board: Board, gang: int) -> int:
         """Return how many tasks of the gang could start if those of each shape had all nodes, empty, to themselves."""
         if gang not in self._most_if_empty:
-            self._most_if_empty[gang] = most_if_empty(board.waiting, self.rows_of(gang), board.snapshot.empty)
+            rows, empty = self.rows_of(gang), board.snapshot.empty
+            self._most_if_empty[gang] = most_if_empty(board.waiting, rows, empty, self._places)
         return self._most_if_empty[gang]
 
     def in_line(self, gangs: list[int]) -> list[int]:
@@ -81,13 +86,13 @@ class Gangs:
         return np.bincount(self.of[mine], weights=tasks[mine], minlength=len(self.least)).astype(np.int64)
 
 
-def most_if_empty(waiting: Waiting, classes: Rows, empty: Floats) -> int:
+def most_if_empty(waiting: Waiting, classes: Rows, empty: Floats, places: Places) -> int:
     """Return how many tasks of these classes could start if those of each shape had all nodes to themselves.
 
     `empty` [N, R] is what the nodes have when they are empty. A shape is what a task demands, and where it may go.
+    `places` is how many of each shape these hold, as far as that was asked before.
     """
     tasks: Counter[tuple[bytes, bytes]] = Counter()
-    places: dict[tuple[bytes, bytes], float] = {}
     for row in classes.tolist():
         demand = waiting.demand[row]
         allowed = np.ones(len(empty), dtype=np.bool_) if waiting.barred is None else ~waiting.barred[row]

@@ -12,7 +12,7 @@ from extender.control.holding.decision import Holding
 from extender.control.plan_input.allowed_nodes import AllowedNodes
 from extender.control.pod_shapes import Shape, shape_of
 from extender.control.release.planned import Planned
-from extender.planner import most_if_empty
+from extender.planner import Places, most_if_empty
 
 _MOST_KEPT = 4_096
 
@@ -52,7 +52,8 @@ class RoomWanted:
             self._labels, self._empty, self._places = labels, snapshot.empty, {}
         left = planned.left().nonzero()[0].tolist()
         wanting = (row for row in left if classes[row].template.choice != ONLY)
-        could_start = cache(lambda gang: _could_start(planned, gang))
+        places: Places = {}
+        could_start = cache(lambda gang: _could_start(planned, gang, places))
         return any(
             self._places_for(classes[row].template, snapshot) > 0 and could_start(planned.gang_of(row))
             for row in wanting
@@ -70,10 +71,10 @@ class RoomWanted:
         return self._places[shape]
 
 
-def _could_start(planned: Planned, gang: int) -> bool:
+def _could_start(planned: Planned, gang: int, places: Places) -> bool:
     """Say whether a gang could start if the pods of each shape had the empty cluster alone; -1 stands for no gang."""
     waiting = planned.plan_input.waiting
     if gang < 0 or waiting.gang is None or waiting.gang_least is None:
         return True
-    most = most_if_empty(waiting, (waiting.gang == gang).nonzero()[0], planned.snapshot.empty)
+    most = most_if_empty(waiting, (waiting.gang == gang).nonzero()[0], planned.snapshot.empty, places)
     return most >= waiting.gang_least.item(gang)

@@ -2,12 +2,13 @@
 
 import pytest
 
+from extender.arrays import times_fits
 from extender.cluster.eligibility import Constraints, Toleration
 from extender.cluster.events import NodeSeen
 from extender.control.holding.decision import Holding
 from extender.control.holding.room_wanted import RoomWanted
 from extender.control.release.loop import Pace, Releaser
-from extender.planner import Planner
+from extender.planner import Planner, gangs
 from tests.service.control.scene import Scene, node, pod
 
 FREE = ()
@@ -96,6 +97,15 @@ def test_a_node_that_is_too_small_for_its_own_pods_makes_no_one_hopeless():
     scene.see(pod("runs", cpu=100, gates=FREE, node="n1"), pod("waits", cpu=100))
 
     assert scene.held()
+
+
+def test_what_gangs_of_the_same_shapes_would_find_is_looked_up_once(monkeypatch):
+    # Each gang of 12 is too large for the ten places of 100. The plan asks once for each gang what fits now.
+    scene, looks = Held(node("n1", cpu=1000)), []
+    monkeypatch.setattr(gangs, "times_fits", lambda room, demand: looks.append(demand) or times_fits(room, demand))
+    scene.see(*(pod(f"g{g}-{n}", job=f"g{g}", group=f"default/g{g}", least=12) for g in range(9) for n in range(12)))
+    assert not scene.held()
+    assert len(looks) <= 9 + 1
 
 
 def test_who_was_hopeless_counts_once_a_node_is_large_enough():
