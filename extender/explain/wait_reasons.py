@@ -12,7 +12,7 @@ from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, pod
 from extender.control.pod_shapes import shape_of
 from extender.control.reclaim.pod_needs import need_of
 from extender.control.release.refusals import refused_pods
-from extender.planner import HELD_KINDS, SOURCES_ARE_BUSY, Plan
+from extender.planner import HELD_KINDS, NONE_ALLOWS, SOURCES_ARE_BUSY, Plan
 from extender.verdict import judge, room_for
 
 GATES, RELEASING, GANG, PACE, TURN, SHARE = "gates", "releasing", "gang", "pace", "turn", "share"
@@ -142,7 +142,7 @@ class _ClassReasons:
 
     def _of_row(self, task_class: TaskClass, row: int) -> Reason | None:
         if task_class.template.choice == ONLY:
-            return AWAITS_IDLE_ROOM
+            return self._of_idle_room(task_class.template)
         held = self._plan.held.get(row)
         if held is None:
             return None
@@ -152,6 +152,11 @@ class _ClassReasons:
         if held.kind == "too-large" and (missing := self._snapshot.layout.unadvertised(task_class.template.demand)):
             return Reason(held.kind, f"no node advertises {' or '.join(missing)}")
         return Reason(held.kind, held.text)
+
+    def _of_idle_room(self, like: Pod) -> Reason:
+        """Return why one that never is regular waits: the plan, which is for regular pods, does not know it."""
+        allowed = self._input_builder.allowed_nodes.allowed(like, self._snapshot.layout)
+        return AWAITS_IDLE_ROOM if allowed.any() or not len(allowed) else Reason(NONE_ALLOWS.kind, NONE_ALLOWS.text)
 
     def _had_room(self, like: Pod) -> bool:
         """Say whether such a pod fits somewhere before anything is placed."""

@@ -16,6 +16,8 @@ SOURCES_ARE_BUSY = WaitReason("input", "the nodes that hold its input have no di
 
 _BARRED = "node selector, affinity, taints, cordons or volumes"
 
+NONE_ALLOWS = WaitReason("barred", f"no node allows it: {_BARRED}")
+
 
 def held(board: Board, gangs: Gangs, reserved: Mapping[str, Reservation]) -> dict[int, WaitReason]:
     """Return why tasks of a class still wait, by its row in `waiting`; `reserved` is the room that is kept."""
@@ -41,7 +43,7 @@ def _reason(board: Board, gangs: Gangs, index: int) -> WaitReason:
     if not len(nodes):
         return WaitReason("no-nodes", "there are no nodes")
     if not allowed.any():
-        return WaitReason("barred", f"no node allows it: {_BARRED}")
+        return NONE_ALLOWS
     own = bool(board.classes.own[index])
     demand = board.classes.here[index] if own else board.waiting.demand[index]
     short = short_of(board.snapshot.empty, demand)

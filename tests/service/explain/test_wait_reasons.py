@@ -45,6 +45,15 @@ def test_a_pod_for_idle_resources_alone_waits_for_these_and_takes_no_regular_roo
     assert changes_for(case_of(scene.view(), only), reasons.AWAITS_IDLE_ROOM) == idle
 
 
+def test_a_pod_for_idle_resources_alone_that_no_node_allows_is_told_so():
+    only = pod("only", choice=ONLY, opportunistic=True, constraints=Constraints(selector=(("disk", "ssd"),)))
+    scene = busy(only)
+    why = scene.why()["only"]
+    assert why.kind == "barred"
+    said = ["a node must carry the labels of its node selector: disk=ssd"]
+    assert changes_for(case_of(scene.view(), only), why) == said
+
+
 def test_gates_of_others_are_named_and_sorted():
     scene = Scene(node("n1"))
     scene.see(pod("a", gates=("z.example/last", HOLD_GATE, KUEUE)))
