@@ -20,6 +20,7 @@ from extender.app.inspection.pod_text import pod_text
 from extender.app.inspection.query import Query
 from extender.app.inspection.reading import NotAllowed, Reader, in_short, look, policy_in_force, settings_of
 from extender.cluster.model import Pod
+from extender.cluster.pods.opportunistic import ONLY
 from extender.errors import DovetailError
 from extender.explain.advice import changes_for
 from extender.explain.doctor import findings
@@ -145,6 +146,8 @@ def _changes(order: PlannedOrder, pod: Pod, settings: Settings, unknown: str, un
 
     `unknown` is why waits for locality are not known, `unled` why no `control` leads.
     """
+    if pod.held and pod.choice == ONLY and not settings.opportunistic.enabled:
+        return ["settings must let pods run on idle resources (opportunistic.enabled): it runs on these alone"]
     by_target = settings.locality.target > 0
     reason = order.why.get(pod.uid)
     return changes_for(case_of(order, pod), reason, unknown=unknown, by_target=by_target, unled=unled)

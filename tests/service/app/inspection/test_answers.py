@@ -289,3 +289,19 @@ def test_a_refused_pod_that_rests_is_told_until_when(tmp_path, monkeypatch):
         text = " ".join(CliRunner().invoke(cli, command).stdout.split())
     assert "kube-scheduler refused it on the node that the plan chose: its next turn comes later (trying)" in text
     assert "its next turn comes in 3 min 20 s at the earliest" in text
+
+
+def test_a_pod_for_idle_resources_alone_is_told_where_settings_have_no_such_pods(tmp_path, monkeypatch):
+    known = everything()
+    held = known["/api/v1/pods"]["items"][0]
+    chosen = {"dovetail.dev/opportunistic": "only", "dovetail.dev/demand": '{"cpu": "100m", "memory": "1Mi"}'}
+    containers = [{"name": "c", "resources": {}}]
+    pod = {
+        **held,
+        "metadata": {**held["metadata"], "annotations": chosen},
+        "spec": {**held["spec"], "containers": containers},
+    }
+    there = {**known, "/api/v1/pods": items(pod), "/api/v1/namespaces/d/pods/a": pod}
+    monkeypatch.setattr(f"{__name__}.everything", lambda: there)
+    text = " ".join(asked(tmp_path, "explain pod d/a")[1].split())
+    assert "settings must let pods run on idle resources (opportunistic.enabled): it runs on these alone" in text
