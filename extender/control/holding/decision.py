@@ -23,8 +23,7 @@ class Holding:
 
     def keep(self, now: float) -> None:
         """Leave it as it is, for `off_after` seconds at least: at `now` nobody knows whether somebody waits."""
-        if self.held:
-            self._waited_at = now
+        self._waited_at = now
 
     def note(self, *, somebody_waits: bool, now: float) -> None:
         """Take note of what a plan leaves at `now`."""

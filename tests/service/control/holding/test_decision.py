@@ -45,6 +45,20 @@ def test_whom_a_predecessor_held_is_held_for_five_seconds_at_least():
     assert not holding.held
 
 
+def test_while_nobody_knows_who_waits_it_stays_as_it_is_and_those_held_are_for_five_seconds_more():
+    holding = Holding()
+    holding.keep(1.0)
+    holding.note(somebody_waits=False, now=1.5)
+    assert not holding.held
+
+    holding.note(somebody_waits=True, now=10.0)
+    holding.keep(20.0)
+    holding.note(somebody_waits=False, now=24.9)
+    assert holding.held
+    holding.note(somebody_waits=False, now=25.0)
+    assert not holding.held
+
+
 def test_a_clock_that_is_set_back_holds_nobody_for_longer():
     holding = Holding()
     holding.note(somebody_waits=True, now=1_000.0)

@@ -76,6 +76,16 @@ def test_what_is_right_already_is_not_written():
     assert cluster.writes == []
 
 
+def test_where_there_is_no_hold_none_is_made():
+    cluster = Cluster()
+    cluster.hold = None
+    cluster.ender.turn()
+    cluster.now = 60.0
+    cluster.ender.turn()
+
+    assert cluster.writes == []
+
+
 def test_time_in_which_the_api_server_does_not_answer_does_not_count():
     cluster = Cluster()
     cluster.ender.turn()

@@ -155,6 +155,14 @@ def test_a_gang_for_which_the_whole_cluster_is_too_small_holds_nobody_else_until
     assert scene.held(seconds=1.0)
 
 
+def test_who_is_in_no_gang_counts_whatever_gangs_there_are():
+    scene = Held(node("n1", cpu=200))
+    scene.see(*(pod(f"part-{number}", cpu=100, group="g", least=3) for number in range(3)))
+    scene.see(pod("runs", cpu=200, node="n1", gates=FREE), pod("alone", cpu=100))
+
+    assert scene.held()
+
+
 @pytest.mark.parametrize(
     "other",
     [
