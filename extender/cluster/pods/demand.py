@@ -141,7 +141,5 @@ def _pod_level(pod: PodResources) -> dict[str, float]:
     level = {
         name: amount for name, amount in pod.pod_level.items() if name in (CPU, MEMORY) or name.startswith(HUGEPAGES)
     }
-    if not level or pod.pod_level_reported is None:
-        return level
     effective = _effective(level, pod.pod_level_reported, pod.resize_infeasible)
     return {name: effective.get(name, 0.0) for name in level}

@@ -51,4 +51,5 @@ def test_a_pod_group_of_the_workload_api_comes_before_the_ecosystems():
 def test_a_group_may_say_itself_how_many_must_start_together():
     told = {"kueue.x-k8s.io/pod-group-name": "g", "kueue.x-k8s.io/pod-group-total-count": "8"}
     assert identify("shop", "u1", told).least == 8
-    assert identify("shop", "u1", {**told, "kueue.x-k8s.io/pod-group-total-count": "many"}).least == 0
+    for text in ("many", "\u00b2", "9" * 5_000):  # a digit that is no number, and more digits than Python reads
+        assert identify("shop", "u1", {**told, "kueue.x-k8s.io/pod-group-total-count": text}).least == 0

@@ -112,6 +112,11 @@ def test_a_pod_without_requests_needs_what_the_annotation_says():
     assert needs.regular_requests == TWO_CORES
 
 
+def test_a_container_that_requested_nothing_needs_nothing():
+    pod = PodResources([main(cpu=0.0, memory=0.0), Container({}, name="side")])
+    assert demoted(pod, TWO_CORES, {}, None).demand == NEEDS
+
+
 def test_between_the_annotation_and_the_resize_a_pod_is_regular():
     needs = demoted(PodResources([main(**NEEDS)]), TWO_CORES, {}, None)
     assert (needs.demand, needs.opportunistic) == (NEEDS, False)

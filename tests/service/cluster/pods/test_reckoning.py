@@ -55,6 +55,15 @@ def test_a_rate_above_what_the_largest_node_offers_is_a_broken_annotation_and_re
     assert known(made).problem == "annotation dovetail.dev/demand: network-in 501, any node offers at most 500"
 
 
+def test_an_annotation_that_was_put_right_is_broken_again_once_no_node_offers_as_much():
+    made = ledger(node("a"), node("small", 50.0))
+    made.apply(PodSeen(pod(network_in=101)))
+    made.apply(PodSeen(pod(version=2, network_in=100)))
+    assert known(made).problem is None
+    made.apply(NodeGone("a"))
+    assert known(made).problem == "annotation dovetail.dev/demand: network-in 100, any node offers at most 50"
+
+
 def test_where_a_node_does_not_limit_a_rate_none_is_too_large():
     made = ledger(node("a"), Node("b", {CPU: 4000.0}))
     made.apply(PodSeen(pod(network_in=1e12)))

@@ -207,6 +207,8 @@ IGNORES = rule("Ignore", "DisruptionTarget")
         ([rule("Ignore", "Other", "DisruptionTarget")], None),
         ([rule("FailJob", "Other"), IGNORES], None),
         ([rule("Ignore", codes=[143]), IGNORES], None),
+        ([rule("Ignore", codes=[42]), IGNORES], None),
+        ([{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "False"}]}], 5),
         ([rule("FailJob", codes=[42]), IGNORES], 5),  # an evicted pod may end with any code
         ([rule("FailJob", codes=[0, 137, 143], operator="NotIn"), IGNORES], 5),
         ([rule("Count", "DisruptionTarget"), IGNORES], 5),
