@@ -231,6 +231,12 @@ def test_of_what_pods_ask_for_only_names_that_a_node_ever_offered_are_kept(backl
     assert backlog.arrived() == {"cpu": 800.0, "example.com/b": 2.0}
 
 
+def test_what_a_pod_asks_for_counts_once_however_often_it_is_seen_and_not_where_it_runs_already(backlog):
+    backlog.apply(NodesListed([node("n1")]), 100.0)
+    see(backlog, pod("a", {"cpu": 100.0}), pod("a", {"cpu": 100.0}, version=2), pod("runs", gates=(), node="n1"))
+    assert backlog.arrived() == {"cpu": 100.0}
+
+
 class Name(str):
     """A name of which each look-up is a call."""
 

@@ -23,6 +23,20 @@ def test_a_gang_of_which_too_few_are_nominated_is_one_in_part():
     assert partial_gangs(scene.backlog, pods) == {"default/g"}
 
 
+def test_a_gang_of_which_one_was_released_already_is_completed_though_it_is_in_part():
+    scene, pods = left_behind()
+    scene.see(pod("first", job="g", group="default/g", least=3, gates=(), node="n1"))
+    assert partial_gangs(scene.backlog, pods) == set()
+
+
+@pytest.mark.parametrize("order", [(2, 3), (3, 2)])
+def test_where_pods_of_a_gang_differ_in_how_many_it_is_the_most_counts(order):
+    scene = Scene(node("n1", cpu=200))
+    scene.see(*(pod(f"g{least}", cpu=100, group="default/g", least=least) for least in order))
+    scene.step()
+    assert scene.released() == []
+
+
 def test_a_gang_whose_pods_went_meanwhile_is_none():
     scene, pods = left_behind()
     for it in pods:
