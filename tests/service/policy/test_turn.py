@@ -135,6 +135,17 @@ def test_queues_at_the_top_with_equal_keys_are_equal_beside_one_that_has_a_paren
     assert leaf_ranks(np.array([0.5, 0.2, 0.2, 0.5]), parent, leaf).tolist() == [0, 0, 1]
 
 
+def test_who_is_below_its_minimum_comes_first_though_its_parent_has_more_than_others():
+    # Rows: two parents, and a queue of each.
+    keys, parent, leaf, queues = (
+        np.array([0.5, 0.0, -0.5, 0.0]),
+        np.array([-1, -1, 0, 1]),
+        np.array([2, 3]),
+        np.arange(2),
+    )
+    assert first_by_rank(keys, paths_from_top(parent, leaf), queues, np.ones(2, bool)).tolist() == [True, False]
+
+
 @given(st.data())
 def test_who_is_first_by_rank_is_who_has_the_least_rank(data):
     count = data.draw(st.integers(1, 7))

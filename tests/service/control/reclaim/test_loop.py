@@ -329,6 +329,16 @@ def test_pods_of_lower_priority_go_first_and_those_of_a_higher_one_never():
     assert sorted(scene.evicted[3:]) == ["same0", "same1"]
 
 
+def test_of_two_nodes_that_is_chosen_whose_most_important_victim_is_the_less_important():
+    # A pod needs 200 of a node: on n1 two of priority 1 would go for it, on n2 one of 0 and one of 5.
+    scene = ReclaimScene(node("n1", cpu=200), node("n2", cpu=200), queues=(Queue("a"), Queue("b", minimum=0.5)))
+    scene.see(*(runs(f"low{n}", cpu=100, on="n1", started=1.0, priority=1) for n in range(2)))
+    scene.see(runs("high", cpu=199, on="n2", started=9.0, priority=5), runs("least", cpu=1, on="n2", priority=0))
+    scene.see(waits("b", cpu=200, priority=5, may_preempt=False))
+    scene.run(120)
+    assert sorted(scene.evicted) == ["low0", "low1"]
+
+
 def test_queues_furthest_above_their_share_lose_first():
     # Thirds each: a has 0.6, c 0.4. c's pods are younger, yet a's go, until both are as far above.
     scene = ReclaimScene(node("n1"), timeouts=FAIR)
