@@ -2,11 +2,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.cluster.waiting import Shuffle
+from extender.cluster.waiting import Blocks, Shuffle
 from extender.planner import Carried, Policy
 from extender.planner.board import Board
 from extender.planner.prepared import prepared
-from tests.service.planner.scenes import cluster, filled, real_scenes, tasks
+from tests.service.planner.scenes import cluster, filled, once, pairs, real_scenes, tasks
 
 
 @settings(max_examples=200, deadline=None)
@@ -24,6 +24,13 @@ def test_what_was_tried_can_be_taken_back_again_and_again(scene):
         assert not board.sources.dead
         again = filled(board, waiting)
         assert all(np.array_equal(one, other) for one, other in zip(first, again, strict=True))
+
+
+def test_a_link_that_another_reads_over_is_not_promised_again_though_nothing_has_started_there():
+    # The reader fits on n0 alone, and reads 5 of the 8 of n1's link; who sends 5 fits on n1 alone.
+    snapshot = cluster((0, 4, 8, 8, 8, 8), (4, 0, 8, 8, 8, 8))
+    reader = (0, 1, (0, 1), 5, Blocks(np.array([[1]]), np.ones(1, bool), 2))
+    assert pairs(once(snapshot, tasks(reader, (0, 1, (1, 0, 0, 0, 0, 5))))) == [(0, 0)]
 
 
 @st.composite
