@@ -49,6 +49,7 @@ class JobTable:
         self._remove_owner(pod.owner, job)
         if not job.unfinished:
             self.jobs.pop((job.queue, job.name), None)
+            job.classes.clear()  # they name their job: else both stay until Python looks for cycles, which is rare
         elif not task_class.unfinished:
             job.ended[task_class.key] = None
             if len(job.ended) > MOST_ENDED:

@@ -1,6 +1,7 @@
 """What the watches say, by class and job."""
 
 import dataclasses
+import gc
 
 import pytest
 
@@ -57,6 +58,19 @@ def test_pods_that_ask_for_the_same_are_one_class_and_others_are_not(backlog):
     see(backlog, pod("a", job="j"), pod("b", job="j"), pod("c", 200, job="j"), pod("d", job="k"))
     assert sorted(it.unfinished for it in backlog.classes()) == [1, 1, 2]
     assert len(backlog.jobs) == 2
+
+
+def test_a_job_whose_pods_are_gone_leaves_nothing_that_only_a_look_for_cycles_frees(backlog):
+    pods = [pod("a", job="j"), pod("b", 200, job="j")]
+    gc.collect()
+    gc.disable()
+    try:
+        see(backlog, *pods)
+        for it in pods:
+            backlog.apply(PodGone(it.uid), 100.0)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_a_pod_moves_on_with_its_news_and_is_in_one_place(backlog):
