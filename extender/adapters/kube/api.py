@@ -2,6 +2,7 @@
 
 import math
 import os
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,7 @@ class Api:
             limits = min(_CONNECT_SECONDS, self._longest_seconds), min(seconds, self._longest_seconds)
             reply: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=limits).response
         except _FAILURES as error:
+            traceback.clear_frames(error.__traceback__)  # those of urllib3 keep the error, and all who call
             raise ClusterError(f"{method} {path}: {error}") from None
         if reply.status >= 300:
             text = whole(reply, f"{method} {path}: {reply.status} {reply.reason}").decode(errors="replace")[:300]

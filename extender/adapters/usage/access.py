@@ -2,6 +2,7 @@
 
 import ssl
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlencode
@@ -56,16 +57,20 @@ class Access:
                 reply.close()
                 raise
             reply.release_conn()
-        except urllib3.exceptions.NewConnectionError as error:  # which urllib3 calls a timeout, too
-            raise UsageError("unreachable", f"{self._url}: {_in_short(error)}") from None
-        except (urllib3.exceptions.TimeoutError, TimeoutError):
-            raise UsageError("slow", f"{self._url}: no answer in time") from None
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            raise UsageError("unreachable", f"{self._url}: {_in_short(error)}") from None
+            traceback.clear_frames(error.__traceback__)  # those of urllib3 keep the error, and all who call
+            raise self._failure(error) from None
         if reply.status != 200:
             kind = "refused" if 300 <= reply.status < 500 else "server_error"
             raise UsageError(kind, f"{self._url}: {reply.status} {reply.reason}: {body[:200].decode(errors='replace')}")
         return body
+
+    def _failure(self, error: Exception) -> UsageError:
+        """Return what a failed request says. urllib3 calls a connection that cannot be made a timeout, too."""
+        timeouts = urllib3.exceptions.TimeoutError, TimeoutError
+        if isinstance(error, timeouts) and not isinstance(error, urllib3.exceptions.NewConnectionError):
+            return UsageError("slow", f"{self._url}: no answer in time")
+        return UsageError("unreachable", f"{self._url}: {_in_short(error)}")
 
     def _whole(self, reply: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
         """Return the body; a server that drips it is slow, one that never ends says too much."""

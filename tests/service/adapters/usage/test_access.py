@@ -1,11 +1,15 @@
 """Who we are to Prometheus, and whom we trust."""
 
+import contextlib
+import gc
 import os
 import ssl
+import time
 
 import pytest
 import trustme
 
+from extender.adapters.usage.access import Access
 from extender.errors import UsageError
 from extender.settings.sections import UsageAccess
 from tests.service.adapters.usage.fake import NODES, FakePrometheus, source
@@ -126,3 +130,17 @@ def test_a_certificate_that_is_not_there_is_a_failure_of_the_credentials(fake):
     with pytest.raises(UsageError, match=r"/nowhere/ca\.pem") as raised:
         asked(fake, UsageAccess(ca_file="/nowhere/ca.pem"))
     assert raised.value.kind == "credentials"
+
+
+def test_a_question_that_fails_leaves_nothing_that_only_a_look_for_cycles_frees():
+    access = Access("http://127.0.0.1:1", UsageAccess())
+    for _ in range(2):  # the first one makes what stays
+        gc.collect()
+        gc.disable()
+        try:
+            with contextlib.suppress(UsageError):
+                access.post("/api/v1/query", {}, time.monotonic() + 5)
+            left = gc.collect()
+        finally:
+            gc.enable()
+    assert left == 0
