@@ -350,18 +350,18 @@ class Reservations:
         """Keep room, or have the queue save for it; False where there is none to be kept."""
         board, name = self._board, self._name(claimant)
         if not self._is_entitled(claimant):
-            begins = board.fairness.is_due(claimant.row) and name not in self.owed
-            if begins and soonest_room(board, claimant, self._now)[0]:
-                self.owed[name] = 0.0
-            return True
+            room, _ = soonest_room(board, claimant, self._now)
+            if room and board.fairness.is_due(claimant.row):
+                self.owed.setdefault(name, 0.0)
+            return bool(room)
         kept = float((self._reserved_parts() + self._takes(claimant)).max())
         if claimant.gang >= 0 and self._starts(claimant, ()):
-            return True
-        if self.reserved and kept > board.policy.reservable + _ROUNDING:
             return True
         room, ends_at = soonest_room(board, claimant, self._now)
         if not room:
             return False
+        if self.reserved and kept > board.policy.reservable + _ROUNDING:
+            return True
         seconds = max(2 * (ends_at - self._now), board.policy.starved_after, _LEAST_LAPSE_SECONDS)
         until = self._now + min(seconds, _LONGEST_LAPSE_SECONDS)
         names, nodes = board.waiting.names, board.snapshot.layout.names

@@ -119,7 +119,8 @@ def test_of_starved_gangs_the_one_that_waited_longest_goes_first_and_one_that_do
     waiting = tasks((0, 5, (1,)), (1, 3, (1,)), (2, 3, (1,)), (3, 9, (1,)))
     waiting = with_gangs(waiting, [0, 1, 2, -1], [5, 3, 3], since=np.array([0.0, 300.0, 200.0, 999.0]))
     plan = once(cluster((4,)), waiting, now=1000.0)
-    assert started(plan, 4) == [0, 0, 3, 1]
+    assert started(plan, 4) == [0, 0, 3, 0]
+    assert list(reserved_nodes(plan)) == ["class1"]  # the CPU that is left is kept for the next gang
 
 
 def test_a_starved_gang_that_is_more_than_its_queues_part_has_its_turn_like_any_other():

@@ -65,9 +65,10 @@ def test_nothing_is_kept_for_what_cannot_start(cores, running):
     assert len(plan.assignments) == 2
 
 
-def test_who_cannot_have_room_kept_does_not_stand_before_another_that_is_due():
+@pytest.mark.parametrize("cores", [5, 9], ids=["larger than any node", "larger than the cluster"])
+def test_who_cannot_have_room_kept_does_not_stand_before_another_that_is_due(cores):
     # Both are due. Class 0 fits on no node by what ends; room is kept for class 1, and its small tasks stay off.
-    waiting = tasks((0, 1, (5,)), (1, 1, (4,)), (2, 99, (1,)), running=ends((0, 3), (1, 3)))
+    waiting = tasks((0, 1, (cores,)), (1, 1, (4,)), (2, 99, (1,)), running=ends((0, 3), (1, 3)))
     waiting = replace(waiting, since=np.array([0.0, 1.0, 999.0]))
     plan = once(taken(3, 3), waiting, now=LATE)
     assert list(reserved_nodes(plan)) == ["class1"]
