@@ -162,10 +162,10 @@ class Reservations:
         for queue in self._queues(waits):
             rows = self._longest_waiting(waits, queue)
             single = np.array([row for row in rows if self._gangs.of[row] < 0], dtype=np.intp)
-            claimants = map(self._claimant_of, rows)
-            first = next((one for one in claimants if self._may_claim(one) and self._is_entitled(one)), None)
-            if first is not None and not self._any_fits(single):
-                self._claim(first)
+            if self._any_fits(single):
+                continue
+            may = (one for one in map(self._claimant_of, rows) if self._may_claim(one) and self._is_entitled(one))
+            next((one for one in may if self._claim(one)), None)
 
     def outcome(self, now: float) -> Carried:
         """Return what the next plan goes on with."""

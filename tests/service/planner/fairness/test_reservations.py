@@ -95,6 +95,12 @@ def test_a_queue_below_its_part_of_which_nothing_fits_has_room_reserved_at_once(
     assert pairs(planner.plan(taken(0, 4), full, 3.0)) == [(0, 0)]
 
 
+def test_who_cannot_have_room_kept_does_not_stand_before_another_of_a_queue_below_its_part():
+    # Of 12 cores queue 0 has nothing of its 6. No node of 4 holds class 0; room is kept for class 1.
+    waiting = in_queues((0, 1, 5), (0, 1, 4), (1, 9, 1), has=[0, 12], running=ends((0, 4), (1, 4), (2, 4)))
+    assert list(reserved_nodes(once(taken(4, 4, 4), waiting, now=1.0))) == ["class1"]
+
+
 def test_a_gang_of_a_queue_below_its_part_has_room_reserved_long_before_it_is_due():
     # Two nodes of 4 cores, each with 3 in use by queue 1, which has more waiting. The gang wants both nodes' 2 cores.
     waiting = in_queues((0, 2, 2), (1, 99, 1), has=[0, 6], running=ends((0, 3), (1, 3)))
@@ -214,7 +220,7 @@ def test_a_queue_saves_nothing_for_what_never_gets_room():
 
 def test_a_queue_that_has_paid_saves_no_more_until_there_is_room_to_come():
     # It has paid 5 for 8 cores, of which 2 do not end any more.
-    waiting = in_queues((0, 1, 8), (0, 9, 1), (1, 1, 1), has=[0, 4], running=ends(*[(0, 1)] * 5))
+    waiting = in_queues((0, 1, 8), (0, 1, 1), (1, 1, 1), has=[0, 4], running=ends(*[(0, 1)] * 5))
     waiting = replace(waiting, since=np.array([0.0, 999.0, 999.0]))
     paid = Carried(owed={"class0": 5.0}, due={"class0": DueTime(0.0, 200.0)}, planned_at=LATE)
     plan = once(taken(7, size=8.0), waiting, now=LATE, carried=paid)
