@@ -4,6 +4,7 @@ All that it goes by is what was measured. Where nothing was, or what there is ca
 kubelet's own eviction is the last resort. What it remembers (counts of samples, who stays off) is lost at a restart.
 """
 
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,14 +60,16 @@ class Preemptor:
         *,
         history: EvictionHistory | None = None,
         starved: StarvedPods | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """Take what was measured last (`usage`), and who is told which classes were evicted, and from where.
 
-        Without `starved` nobody is moved who gets next to nothing.
+        Without `starved` nobody is moved who gets next to nothing. `clock` is the one by which samples are dated: that
+        of the loops may be behind or ahead of it for hours, once a machine stood still or its clock was set.
         """
         self.stays_off, self._history = stays_off, EvictionHistory() if history is None else history
         self._cluster, self._usage, self._requests, self._listener = cluster, usage, requests, listener
-        self._terms = terms
+        self._terms, self._clock = terms, clock
         self._overload = Overload(terms.limits)
         self._measured = MeasuredRows()
         self._rates, self._starved = EvictionRates(terms.rates), starved
@@ -86,7 +89,7 @@ class Preemptor:
         going, spared = self._requests.asked(), self._requests.spared()
         # 3. See who has gone, after all else: whoever goes from now on is in what was read. Older samples say nothing
         #    of their nodes any more.
-        self._settle(now)
+        self._settle()
         # 4. Count new samples above the limits.
         measured = self._measured.of(snapshot.layout, usage)
         over = self._overload.look(measured)
@@ -98,11 +101,11 @@ class Preemptor:
             found += self._starved.look(snapshot, measured, usage, now, out={*going, *spared}, found=found)
         return sum(self._ask(choice, now) for choice in found)
 
-    def _settle(self, now: float) -> None:
+    def _settle(self) -> None:
         self._rates.keep(self._cluster.snapshot().layout.rows.keys())
         gone = [uid for uid in self._evicted if self._cluster.backlog.pod(uid) is None]
         for uid in gone:
-            self._overload.settle(self._evicted.pop(uid), now)
+            self._overload.settle(self._evicted.pop(uid), self._clock())
 
     def make_way(self, choices: Sequence[PreemptionChoice], now: float) -> bool:
         """Ask all of these victims to go, or none where the rates do not allow that; in a dry run tell it only."""
@@ -126,7 +129,7 @@ class Preemptor:
         for choice in choices:
             self._rates.take(choice.node, len(choice.victims), now)
             if self._terms.dry_run:
-                self._tell_only(choice, now)
+                self._tell_only(choice)
         if self._terms.dry_run:
             return 0
         choice_of = {victim.uid: choice for choice in choices for victim in choice.victims}
@@ -154,10 +157,10 @@ class Preemptor:
                 for victim in staying:
                     self._evicted.pop(victim.uid, None)
 
-    def _tell_only(self, choice: PreemptionChoice, now: float) -> None:
+    def _tell_only(self, choice: PreemptionChoice) -> None:
         for victim in choice.victims:
             self._listener.note_preemption(victim, _worst(choice), dry_run=True)
-        self._overload.settle(choice.node, now)
+        self._overload.settle(choice.node, self._clock())
         names = [f"{victim.namespace}/{victim.name}" for victim in choice.victims]
         log.info("would evict", node=choice.node, short=sorted(choice.over), pods=names)
 

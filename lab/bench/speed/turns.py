@@ -142,7 +142,7 @@ class Loops:
         requests, stays_off = EvictionRequests(self._view, self.cluster), StaysOff()
         usage, terms = self._reader.usage, PreemptionLimits(Limits.of())
         return _IdleParts(
-            Preemptor(self._view, usage, requests, self.cluster, terms, stays_off),
+            Preemptor(self._view, usage, requests, self.cluster, terms, stays_off, clock=lambda: self.cluster.now),
             _TimedIdleRoom(SecondPass(self._view, self._policy, usage, OpportunisticLimits(), stays_off), self._timed),
             _TimedPromoter(Promoter(self._view, self.cluster, lambda _pod: None, requests.asked), self._timed),
         )

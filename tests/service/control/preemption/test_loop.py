@@ -25,13 +25,13 @@ class PreemptionScene(Scene):
     """`use` says what CPU each pod uses, `others` what regular ones do, `whole` what nodes do that say so as a whole.
 
     Samples come every second unless `frozen`, and are means over `window` s. `waiting` says by node for which part of
-    the time regular pods wait for CPU.
+    the time regular pods wait for CPU. The loops' clock is `ahead` of that of the samples.
     """
 
     def __init__(self, *nodes, **terms):
         self.terms = PreemptionLimits(**{"limits": Limits.of(), "rates": Rates(600, 600), **terms})
         self.evicted, self.events, self.counted = [], [], []
-        self.protected, self.slow, self.window = set(), False, 0
+        self.protected, self.slow, self.window, self.ahead = set(), False, 0, 0.0
         self.use, self.others, self.whole, self.waiting, self.problems = {}, {}, {}, {}, {}
         self.frozen_at = None
         self.usage_hook = self.flight_hook = lambda: None
@@ -41,7 +41,14 @@ class PreemptionScene(Scene):
         super().start()
         requests, self.history = EvictionRequests(self.cluster, self), EvictionHistory()
         self.preemptor = Preemptor(
-            self.cluster, self.usage, requests, self, self.terms, StaysOff(), history=self.history
+            self.cluster,
+            self.usage,
+            requests,
+            self,
+            self.terms,
+            StaysOff(),
+            history=self.history,
+            clock=lambda: self.now,
         )
 
     def flight_time(self):
@@ -69,7 +76,7 @@ class PreemptionScene(Scene):
     def run(self, seconds):
         for _ in range(seconds):
             self.now += 1
-            self.preemptor.step(self.now)
+            self.preemptor.step(self.now + self.ahead)
         return self.evicted
 
     def evict(self, victim):
@@ -161,6 +168,16 @@ def test_after_a_victim_has_gone_only_new_samples_count():
     full.use["c"] = 50
     assert full.run(2) == ["a", "b"]
     assert full.run(3) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("ahead", [0.0, 7200.0, -7200.0])
+def test_samples_that_hold_a_victim_do_not_count_and_later_ones_do_though_the_clock_of_the_loops_is_off(ahead):
+    full = scene()
+    full.window, full.ahead = 30, ahead
+    assert full.run(3) == ["a"]
+    full.others["n1"] = 900  # the samples of half a minute hold what it used
+    assert full.run(29) == ["a"]
+    assert full.run(4) == ["a", "b"]
 
 
 def test_who_is_protected_by_a_budget_stays_and_another_goes():

@@ -34,7 +34,9 @@ class FullScene(IdleScene):
     def start(self):
         super().start()
         self.requests = EvictionRequests(self.cluster, self)
-        self.preemptor = Preemptor(self.cluster, self.usage, self.requests, self, self.terms, self.stays_off)
+        self.preemptor = Preemptor(
+            self.cluster, self.usage, self.requests, self, self.terms, self.stays_off, clock=lambda: self.now
+        )
         first = RegularFirst(
             self.cluster, self.preemptor, self.requests, lambda: self.promoting, dry_run=self.terms.dry_run
         )

@@ -28,7 +28,14 @@ class StarvedScene(PreemptionScene):
         super().start()
         requests = EvictionRequests(self.cluster, self)
         self.preemptor = Preemptor(
-            self.cluster, self.usage, requests, self, self.terms, StaysOff(), starved=StarvedPods(self.uses, SAMPLES)
+            self.cluster,
+            self.usage,
+            requests,
+            self,
+            self.terms,
+            StaysOff(),
+            starved=StarvedPods(self.uses, SAMPLES),
+            clock=lambda: self.now,
         )
 
     def uses(self, pods, unknown):
