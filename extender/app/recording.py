@@ -111,11 +111,11 @@ class Recording:
         """Write what has come, and what time calls for: a checkpoint, or that nothing happened."""
         self._write(*self._coming())
         now = self._clock()
-        if self._recorder.synced and (not self._checked or now - self._checked_at >= CHECKPOINT_SECONDS):
+        if self._recorder.synced and (not self._checked or _is_over(now - self._checked_at, CHECKPOINT_SECONDS)):
             self._checked, self._checked_at = True, now
             self._write(self._recorder.checkpoint(now))
         self._look(now)
-        if self._recorder.synced and now - self._wrote_at >= QUIET_SECONDS:
+        if self._recorder.synced and _is_over(now - self._wrote_at, QUIET_SECONDS):
             self._write(Quiet(self._recorder.heard))
 
     def _finish(self) -> None:
@@ -139,7 +139,7 @@ class Recording:
 
     def _look(self, now: float) -> None:
         """Note until when nothing was missed: a stream that was open at the last look, and still is, has sent all."""
-        if now - self._looked_at < _HEAR_SECONDS or not self._events.empty():
+        if not _is_over(now - self._looked_at, _HEAR_SECONDS) or not self._events.empty():
             return
         connected = {name for name, watch in self._watches.items() if watch.connected}
         if "nodes" in connected & self._was_connected:
@@ -174,3 +174,8 @@ class Recording:
         if not isinstance(version, str):
             raise ClusterError("GET /version: the answer is not an API server's")
         return version
+
+
+def _is_over(passed: float, seconds: float) -> bool:
+    """Say whether so many seconds have passed, or the clock was set back meanwhile."""
+    return not 0 <= passed < seconds

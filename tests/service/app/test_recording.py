@@ -1,13 +1,17 @@
 """A recording goes on in its file, behind its last whole line."""
 
 import gzip
+import io
 
 import pytest
 
-from extender.app.recording import go_on
-from extender.cluster.recording.lines import Begin, Quiet, encoded
+from extender.app.recording import Recording, go_on
+from extender.cluster.events import NodeGone, NodesListed
+from extender.cluster.recording.lines import Begin, Checkpoint, Quiet, decoded, encoded
+from extender.cluster.recording.observed import PodsObserved
 from extender.cluster.recording.past import NOTHING
 from extender.errors import DovetailError, TraceError
+from extender.settings import Settings
 
 
 def test_a_file_that_is_not_there_or_is_empty_has_no_past(tmp_path):
@@ -54,3 +58,20 @@ def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path, content):
 def test_a_folder_cannot_be_gone_on_with(tmp_path):
     with pytest.raises(DovetailError, match="give a file"):
         go_on(tmp_path)
+
+
+def test_checkpoints_and_quiet_lines_go_on_though_the_clock_is_set_back_by_a_day():
+    now, output = 1_000_000.0, io.BytesIO()
+    recording = Recording(None, output, Settings(), clock=lambda: now)
+    recording._put(NodesListed([]))
+    recording._put(PodsObserved([], []))
+    for back in (0.0, 86_400.0):
+        now -= back
+        for _ in range(61):  # an hour, minute by minute, in which nothing is to be written
+            recording._step()
+            now += 60.0
+            recording._put(NodeGone("unknown"))
+    lines = [decoded(line, "") for line in output.getvalue().splitlines(keepends=True)]
+    assert sum(isinstance(line, Quiet) for line in lines) > 110
+    checkpoints = [line.at for line in lines if isinstance(line, Checkpoint)]
+    assert checkpoints == [1_000_000.0, 1_003_600.0, 917_260.0, 920_860.0]
