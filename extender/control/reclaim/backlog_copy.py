@@ -83,10 +83,19 @@ class BacklogCopy:
         ]
         return leaving + asked
 
-    def going_by(self, time: float) -> list[Pod]:
-        """Return those whose room is waited for: that we asked to go, and those whose grace period ends by a time."""
+    def waited_for(self, now: float, patience: float, victims: Collection[str]) -> list[Pod]:
+        """Return those whose room is waited for: that we asked to go, or whose grace period ends in `patience` seconds.
+
+        One that is still there so long after its end (a finalizer keeps it, say) is waited for no more, unless it is
+        among these `victims` of evictions under way, by UID.
+        """
         asked = {uid for uids in self.asked.values() for uid in uids}
-        return [pod for pod in self.going() if pod.leaves_at <= time or pod.uid in asked]
+        return [
+            pod
+            for pod in self.going()
+            if pod.uid in victims
+            or ((pod.uid in asked or pod.leaves_at <= now + patience) and not _is_stuck(pod, now, patience))
+        ]
 
 
 @dataclass(slots=True)
@@ -133,6 +142,10 @@ class BacklogCopier:
     def _crew(self, task_class: TaskClass, pods: Sequence[Pod], layout: Layout) -> PodsOnNodes:
         known = self._crews.get(task_class)
         return known if known is not None and known.pods == pods else _crew(pods, layout)
+
+
+def _is_stuck(pod: Pod, now: float, patience: float) -> bool:
+    return pod.leaving and pod.leaves_at <= now - patience
 
 
 def is_gang(backlog: Backlog, task_class: TaskClass) -> bool:

@@ -96,6 +96,10 @@ class Evictions:
         """Return for whom there are evictions: why, and the queue."""
         return {(eviction.why, eviction.queue) for eviction in self._evictions}
 
+    def awaited(self) -> set[str]:
+        """Return the victims of evictions under way, by UID."""
+        return {victim.uid for eviction in self._evictions for victim in eviction.victims}
+
     def shapes(self) -> set[Shape]:
         """Return the shapes for which there are evictions, and their queues as such."""
         return {shape for eviction in self._evictions for shape in (eviction.shape, queue_of(eviction.shape))}

@@ -146,8 +146,8 @@ class Reclaimer:
             return 0
         # 4. Search victims: for minimum shares first.
         self._searched, spared = True, self._copier.by_class(self.evictions.requests.spared())
-        until = now + PATIENCE_SECONDS
-        search = VictimSearch(backlog_copy, self._cluster.input_builder, snapshot, standings, spared, until)
+        waited_for = backlog_copy.waited_for(now, PATIENCE_SECONDS, self.evictions.awaited())
+        search = VictimSearch(backlog_copy, self._cluster.input_builder, snapshot, standings, spared, waited_for)
         look = _Look(search, runs, wants, lines)
         return sum(self._serve(look, why, due[why], now) for why in WHYS)
 

@@ -82,8 +82,8 @@ class _NodeBatch:
 class VictimSearch:
     """Searches victims in one copy of the backlog; `spared` are pods that are not to be asked now, by class.
 
-    Room of pods that go by `until` is as good as free. `standings` and what is free are kept as if the victims chosen
-    so far were gone. One thread.
+    Room of the pods that are `waited_for` is as good as free. `standings` and what is free are kept as if the victims
+    chosen so far were gone. One thread.
     """
 
     def __init__(
@@ -93,12 +93,12 @@ class VictimSearch:
         snapshot: Snapshot,
         standings: Standings,
         spared: Mapping[TaskClass, Set[str]],
-        until: float,
+        waited_for: Iterable[Pod],
     ) -> None:
         self.backlog_copy, self.standings = backlog_copy, standings
         self._input_builder, self._snapshot = input_builder, snapshot
         self._freed = np.zeros(snapshot.allocated.shape)
-        for pod in backlog_copy.going_by(until):
+        for pod in waited_for:
             self._free(pod, pod.node, 1.0)
         crews = _crews_that_may_go(backlog_copy, standings, spared)
         self._running = RunningPods(

@@ -267,6 +267,29 @@ def test_pods_that_leave_anyhow_are_not_waited_for_where_that_takes_longer_than_
     assert scene.running("b") == ["b0"]
 
 
+def test_a_pod_that_is_still_there_long_after_its_grace_period_is_waited_for_no_more():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.change("a0", leaving=True, leaves_at=scene.now)
+    scene.run(290)
+    assert scene.asked == []
+    scene.run(300)
+    assert scene.evicted == ["a9"]
+    assert scene.running("b") == ["b0"]
+
+
+def test_nor_is_a_victim_that_is_still_there_long_after_its_grace_period():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.slow = True
+    scene.run(32)
+    scene.change("a9", leaves_at=scene.now)
+    scene.slow = False
+    scene.run(290)
+    assert scene.evicted == ["a9"]
+    scene.run(300)
+    assert scene.evicted == ["a9", "a8"]
+    assert scene.running("b") == ["b0"]
+
+
 def test_victims_are_waited_for_however_long_they_take():
     scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
     scene.slow = True
