@@ -115,7 +115,7 @@ class Recording:
             self._checked, self._checked_at = True, now
             self._write(self._recorder.checkpoint(now))
         self._look(now)
-        if self._recorder.synced and _is_over(now - self._wrote_at, QUIET_SECONDS):
+        if self._recorder.synced and _is_over(self._clock() - self._wrote_at, QUIET_SECONDS):
             self._write(Quiet(self._recorder.heard))
 
     def _finish(self) -> None:

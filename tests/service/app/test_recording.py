@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import itertools
 
 import pytest
 
@@ -75,3 +76,13 @@ def test_checkpoints_and_quiet_lines_go_on_though_the_clock_is_set_back_by_a_day
     assert sum(isinstance(line, Quiet) for line in lines) > 110
     checkpoints = [line.at for line in lines if isinstance(line, Checkpoint)]
     assert checkpoints == [1_000_000.0, 1_003_600.0, 917_260.0, 920_860.0]
+
+
+def test_a_line_that_was_just_written_is_followed_by_no_quiet_one():
+    ticks, output = itertools.count(1_000_000.0, 0.001), io.BytesIO()
+    recording = Recording(None, output, Settings(), clock=lambda: next(ticks))
+    recording._put(NodesListed([]))
+    recording._put(PodsObserved([], []))
+    recording._step()
+    lines = [decoded(line, "") for line in output.getvalue().splitlines(keepends=True)]
+    assert [type(line) for line in lines] == [Checkpoint]
