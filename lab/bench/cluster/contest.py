@@ -22,6 +22,7 @@ from lab.controlplane.launches import SCHEDULER
 from lab.controlplane.requests import writes_to_pods
 from lab.controlplane.rest import request
 from lab.controlplane.running import ControlPlane
+from lab.errors import ControlPlaneError
 
 PHASES = ("room", "backlog", "room again")
 _PROFILE = "dovetail"
@@ -154,10 +155,15 @@ def _watch(client: ApiClient, pods: int) -> list[_Look]:
 
 
 def _of_the_first(looks: Sequence[_Look], case: ContestCase) -> tuple[float, float]:
-    """Return the first queue's part of the room in use and of what started, in percent, while both queues waited."""
+    """Return the first queue's part of the room in use and of what started, in percent, while both queues waited.
+
+    Raises ControlPlaneError where that was never seen with half of the room in use.
+    """
     first = next(iter(case.weights))
     both = [look for look in looks if max(look.started.values(), default=0) < case.many]
     full = [look for look in both if look.running.total() >= case.slots / 2]
+    if not full:
+        raise ControlPlaneError("never was half of the room seen in use while both queues waited: is the machine busy?")
     held = sum(look.running[first] for look in full) / sum(look.running.total() for look in full)
     return 100 * held, 100 * both[-1].started[first] / both[-1].started.total()
 
