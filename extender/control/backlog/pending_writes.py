@@ -9,8 +9,13 @@ LONGEST_BACKOFF_SECONDS = 60.0
 
 LONGEST_CLAIM_SECONDS = 1_800.0
 
-MOST_DOUBLINGS = 10
+_MOST_DOUBLINGS = 10
 """After so many doublings each of our times is at its longest."""
+
+
+def doubled(first: float, times: int, longest: float) -> float:
+    """Return `first` seconds for the first time, twice as many each time after it, and at most `longest`."""
+    return min(first * 2.0 ** min(times - 1, _MOST_DOUBLINGS), longest)
 
 
 class PendingWrites:
@@ -35,8 +40,7 @@ class PendingWrites:
             self.in_progress.pop(uid, None)
             self._failed_clears.discard(uid)
             self._failures[uid] += 1
-            doublings = min(self._failures[uid] - 1, MOST_DOUBLINGS)
-            self.backoff[uid] = now + min(first * 2.0**doublings, longest)
+            self.backoff[uid] = now + doubled(first, self._failures[uid], longest)
 
     def note_failed_clear(self, uid: str) -> None:
         """Note that what failed last was to clear a pod's nomination: that has to wait as well."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, KeysView
 
 from extender.cluster.model import Pod
-from extender.control.backlog.pending_writes import MOST_DOUBLINGS, PendingWrites
+from extender.control.backlog.pending_writes import PendingWrites, doubled
 from extender.control.backlog.task_classes import PodPhase, TaskClass
 
 WAITING = (PodPhase.READY, PodPhase.UNGATED)
@@ -127,10 +127,8 @@ class PodIndex:
         if not all(map(self.writes.failures, itertools.chain(*waiting))):  # of many pods mostly the first says so
             return False
         turns = min(map(self.writes.failures, itertools.chain(*waiting)), default=0)
-        longer = 2.0 ** min(turns - 1, MOST_DOUBLINGS)
-        return turns > 0 and now - task_class.released_at < min(
-            _NOTHING_KEPT_SECONDS * longer, _LONGEST_NOTHING_KEPT_SECONDS
-        )
+        rest = doubled(_NOTHING_KEPT_SECONDS, turns, _LONGEST_NOTHING_KEPT_SECONDS)
+        return turns > 0 and now - task_class.released_at < rest
 
     def coming(self) -> Counter[TaskClass]:
         """Return how many pods of each class are on their way to a node: they hold room, and are on none yet.

@@ -48,8 +48,12 @@ class PreemptionScene(Scene):
             self.terms,
             StaysOff(),
             history=self.history,
+            starved=self.starved_pods(),
             clock=lambda: self.now,
         )
+
+    def starved_pods(self):
+        return None
 
     def flight_time(self):
         self.flight_hook()

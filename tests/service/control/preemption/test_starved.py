@@ -7,9 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.cluster.resources import CPU_INDEX
-from extender.cluster.stays_off import StaysOff
-from extender.control.eviction_requests import EvictionRequests
-from extender.control.preemption.loop import Preemptor
 from extender.control.preemption.overload import Limits, Pressure
 from extender.control.preemption.starved_pods import StarvedPods
 from tests.service.control.preemption.test_loop import CLASS, PreemptionScene, runs
@@ -24,19 +21,8 @@ class StarvedScene(PreemptionScene):
 
     usual = 200.0
 
-    def start(self):
-        super().start()
-        requests = EvictionRequests(self.cluster, self)
-        self.preemptor = Preemptor(
-            self.cluster,
-            self.usage,
-            requests,
-            self,
-            self.terms,
-            StaysOff(),
-            starved=StarvedPods(self.uses, SAMPLES),
-            clock=lambda: self.now,
-        )
+    def starved_pods(self):
+        return StarvedPods(self.uses, SAMPLES)
 
     def uses(self, pods, unknown):
         found = unknown.copy()
