@@ -123,6 +123,7 @@ class Fairness:
         """Count a task as given to its job and its queue."""
         job = self._job_of[task_class]
         queue, takes = self._queue_of[job], self.takes[task_class]
+        had_nothing = self.owed.item(job) >= 1.0
         self._wanting[job] -= 1
         used = self._used[job]
         used += takes
@@ -133,7 +134,7 @@ class Fairness:
         if self._some_due:
             self.by_due[queue] = self.due[task_class] < np.inf
             self.due[task_class] = np.inf
-        if owed < self._least[queue] or self._wanting[job] <= 0:
+        if owed < self._least[queue] or self._wanting[job] <= 0 or had_nothing:  # the knob counts who has something
             self._settle(queue)
 
     def _near_the_least(self, rows: Rows, group: Mask) -> Mask:

@@ -132,6 +132,13 @@ def test_near_one_the_fairness_knob_serves_the_job_furthest_below_its_share():
     assert pairs(once(cluster((4,)), waiting, Policy(fairness=0.0, srtf=0)))[0] == (0, 0)
 
 
+def test_the_fairness_knob_serves_jobs_that_had_nothing_in_turn_within_one_plan():
+    # Starts of 2 and 1 of 12 cores: job 0 scores higher, and is left out while it has more than job 1.
+    waiting = tasks((0, 9, (2,)), (1, 9, (1,)))
+    order = [task_class for task_class, _ in pairs(once(cluster((12,)), waiting, Policy(fairness=0.5, srtf=0)))]
+    assert order == [0, 1, 1, 0, 1, 1, 0, 1, 1]
+
+
 def test_a_block_is_read_where_it_is_if_there_is_room_and_the_placement_names_its_task():
     blocks = Blocks(np.array([[1], [0]]), np.ones(2, bool), 2)
     snapshot = cluster((4, 4, 10, 10, 10, 10), (4, 4, 10, 10, 10, 10))
