@@ -67,6 +67,9 @@ class Pod:
     and its kubelet would not have it. `near` are the namespaces of the pods that it draws near, or would rather have
     elsewhere, by its affinity to pods. It `asks_of_pods` where it depends on which pods are there whether it may go to
     a node, by required affinity to pods or required spread.
+
+    One that is `unschedulable` was refused. The last try of one that `errored` came to no end: kube-scheduler tries it
+    again by itself.
     """
 
     uid: str
@@ -108,6 +111,7 @@ class Pod:
     near: tuple[str, ...] = ()
     asks_of_pods: bool = False
     leaves_at: float = 0.0
+    errored: bool = False
 
     @property
     def may_run(self) -> str | None:
@@ -132,6 +136,11 @@ class Pod:
         ignored = "broken annotations are ignored: the pod's requests and its other annotations count"
         broken = None if self.problem is None else f"{self.problem}; {ignored}"
         return "; ".join(filter(None, (broken, self.queue_problem))) or None
+
+    @property
+    def tried_in_vain(self) -> bool:
+        """Whether kube-scheduler's last try has ended without a node for it."""
+        return self.unschedulable or self.errored
 
     @property
     def held(self) -> bool:

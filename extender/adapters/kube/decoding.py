@@ -19,6 +19,9 @@ _REJECTIONS = frozenset(
 )
 """Why kubelets refuse pods that were bound to them (`status.reason`), beside what begins with OutOf."""
 
+_ERROR = "SchedulerError"
+"""The reason in a pod's condition where kube-scheduler's try came to no end: an extender or a binding failed."""
+
 _MOST_TEMPLATES, _LONGEST_KEY = 2_000, 4_096
 """So many templates are kept, of pods that state so many bytes of what we use: 8 MiB at most."""
 
@@ -32,6 +35,7 @@ def pod_of(document: PodObject, template: Template) -> Pod:
     """Return our Pod, one of this template."""
     meta, spec, status = document.metadata, document.spec, document.status or PodStatus()
     needs, identity, failed = template.needs, template.identity, status.phase == "Failed"
+    refusals = [one.reason for one in status.conditions or () if is_refusal(one.type, one.status, one.reason)]
     return Pod(
         uid=meta.uid,
         namespace=meta.namespace,
@@ -59,7 +63,8 @@ def pod_of(document: PodObject, template: Template) -> Pod:
         rejected=failed and _is_rejection(status.reason or ""),
         near=template.near,
         asks_of_pods=template.asks_of_pods,
-        unschedulable=any(is_refusal(one.type, one.status, one.reason) for one in status.conditions or ()),
+        unschedulable=any(reason != _ERROR for reason in refusals),
+        errored=_ERROR in refusals,
         resource_version=version_number(meta.resource_version),
         problem=template.problem,
         leaving=meta.deletion_timestamp is not None,

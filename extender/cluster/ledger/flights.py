@@ -43,7 +43,7 @@ class Flight:
 
         A refusal does not where it may be that of an earlier try: kube-scheduler writes it late, and tries again first.
         """
-        refused = news.unschedulable and not self.pod.unschedulable and not self.retried
+        refused = news.tried_in_vain and not self.pod.tried_in_vain and not self.retried
         nominated = self.preempts and news.nominated is not None
         later = news.resource_version > self.pod.resource_version
         return news.node is not None or news.finished or (later and (refused or nominated))
@@ -161,6 +161,7 @@ def at_point(known: Pod, asked: Pod) -> Pod:
         known,
         resource_version=asked.resource_version,
         unschedulable=asked.unschedulable,
+        errored=asked.errored,
         nominated=asked.nominated,
         promised=asked.promised,
         opportunistic=asked.opportunistic,

@@ -85,7 +85,7 @@ class Takeoffs:
     def _is_binding(self, uid: str) -> bool:
         """Say whether kube-scheduler shows that it still binds a pod to its node: a slow Permit or PreBind (1.35)."""
         flight, known = self._books.flights.find(uid), self._books.pods.get(uid)
-        if flight is None or known is None or known.unschedulable or known.leaving:
+        if flight is None or known is None or known.tried_in_vain or known.leaving:
             return False
         return known.nominated == flight.node != known.promised
 

@@ -117,7 +117,7 @@ def _unanswered(order: PlannedOrder) -> set[str]:
     """Return the pods without a gate that kube-scheduler has not refused; it waits for volumes without a word."""
     backlog = order.backlog
     pods = (*backlog.at(PodPhase.PENDING), *backlog.at(PodPhase.UNGATED))
-    return {pod.uid for pod in pods if backlog.is_ours(pod) and not (pod.unschedulable or pod.claims or pod.leaving)}
+    return {pod.uid for pod in pods if backlog.is_ours(pod) and not (pod.tried_in_vain or pod.claims or pod.leaving)}
 
 
 def _due(order: PlannedOrder) -> set[str]:

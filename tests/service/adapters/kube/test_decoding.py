@@ -64,6 +64,12 @@ def test_a_nomination_and_a_refusal_are_read_from_status():
         assert not read_pod(pod_document(status={"conditions": [condition]})).unschedulable
 
 
+def test_an_error_of_kube_scheduler_is_no_refusal():
+    failed = {"type": "PodScheduled", "status": "False", "reason": "SchedulerError"}
+    pod = read_pod(pod_document(status={"conditions": [failed]}))
+    assert (pod.unschedulable, pod.errored, pod.tried_in_vain) == (False, True, True)
+
+
 def test_a_pod_that_is_being_deleted_is_leaving():
     leaving = read_pod({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
     assert (leaving.leaving, leaving.leaves_at) == (True, 1_767_225_600.0)

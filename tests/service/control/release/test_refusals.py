@@ -216,6 +216,25 @@ def test_while_kube_scheduler_is_down_few_more_go_than_usual():
     assert len(scene.released()) == 8
 
 
+def test_while_serve_does_not_answer_kube_scheduler_few_more_go_than_usual_and_none_of_them_rests():
+    # kube-scheduler takes their nominations away, and tries them again by itself.
+    scene = Scene(node("n1", cpu=100_000), pace=Pace(unbound_pods=4))
+    scene.see(*(pod(f"p{n}", 100 + n, queue=f"q{n}") for n in range(40)))
+    for _ in range(60):
+        scene.step(1)
+        for name in scene.released():
+            if scene.pods[name].nominated is not None:
+                scene.change(name, nominated=None, errored=True)
+    assert len(scene.released()) <= 8
+    assert len(scene.written) == 2 * len(scene.released()), "nobody is nominated anew"
+    assert not scene.backlog.writes.backoff
+    tried = scene.released()
+    for name in tried:
+        scene.change(name, node="n1", errored=False)
+    scene.step(1)
+    assert len(scene.released()) == len(tried) + 4
+
+
 def test_one_without_an_answer_lets_no_more_go_than_usual_while_another_has_just_gone():
     scene = Scene(node("n1", cpu=100_000), pace=Pace(unbound_pods=2))
     scene.see(pod("first"))
