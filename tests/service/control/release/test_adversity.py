@@ -334,6 +334,18 @@ class TestShares:
         assert scene.released() == ["A0", "A1"]
 
 
+def test_a_held_pod_that_somebody_else_nominated_keeps_the_only_node_from_nobody():
+    scene = Scene(node("n1", cpu=200))
+    scene.see(pod("x", cpu=200, nominated="n1"))
+    scene.step()
+    assert scene.sent == {"x": "n1"}
+    assert not scene.nominated(), "it goes where it is nominated"
+    other = Scene(node("n1", cpu=200))
+    other.see(pod("x", cpu=200, nominated="n1", gates=(KUEUE,)), pod("y", cpu=200))
+    other.step()
+    assert other.released() == ["y"]
+
+
 def test_a_pod_that_somebody_else_nominated_counts_where_it_will_go():
     scene = Scene(node("n1", cpu=100), node("n2", cpu=100))
     scene.see(pod("x", nominated="n2"))
