@@ -66,13 +66,13 @@ def reasons(
         groups = {task_class.template.identity.group for task_class in plan_input.short}
         gangs = {group: _gang(*size) for group, size in group_sizes(backlog, groups).items()}
         ungated = {pod.uid: pod for pod in backlog.at(PodPhase.UNGATED)}
-        if not backlog.by_filter:
-            why.update((uid, IS_RESTING) for uid in ungated if backlog.writes.busy(uid))
+        resting = backlog.writes.backoff if backlog.by_filter else backlog.writes.pods()
+        why.update((uid, IS_RESTING) for uid in ungated.keys() & resting)
     refused = refused_pods(backlog)
     for task_class, line in lines:
         # 2. A class like pods that kube-scheduler refuses waits for these; they themselves wait for their turn.
         if (like := refused.get(shape_of(task_class.template))) is not None:
-            again = set() if backlog.by_filter or task_class.template.inputs else ungated.keys() & set(line)
+            again = set() if task_class.template.inputs else ungated.keys() & set(line)
             why.update((uid, _refused(like)) for uid in line if uid not in again)
             line = [uid for uid in line if uid in again]
         # 3. Pods that the plan places wait for kube-scheduler, or for the pace of releases only, unless those without

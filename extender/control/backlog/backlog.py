@@ -71,6 +71,7 @@ class Backlog(PodIndex):
         self.left = 0
         self._arrived: dict[str, float] = {}
         self._offered: set[str] = set()
+        self._missed_turns: set[str] = set()
         self._job_table = JobTable(self.owners)
         self.jobs = self._job_table.jobs
         self._tenancy = Tenancy(queues)
@@ -147,6 +148,24 @@ class Backlog(PodIndex):
     def is_ours(self, pod: Pod) -> bool:
         """Say whether the pod is for one of our schedulers."""
         return pod.scheduler in self._schedulers
+
+    def missed_turn(self, uid: str) -> bool:
+        """Say whether kube-scheduler refused a pod without a gate in its turn, as far as is known.
+
+        Where filter does not keep the order that is so of all that are refused.
+        """
+        return not self.by_filter or uid in self._missed_turns
+
+    def missed_turns(self) -> dict[TaskClass, list[Pod]]:
+        """Return the pods by class that had their turn, were refused in it, and do not rest; the oldest first."""
+        by_class: dict[TaskClass, list[Pod]] = {}
+        with self.lock:
+            pods = [self._pods[uid] for uid in self._missed_turns if not self.writes.busy(uid)]
+            for pod in sorted(pods, key=lambda pod: (pod.created, pod.uid)):
+                task_class, phase = self._where[pod.uid]
+                if phase is PodPhase.UNGATED:
+                    by_class.setdefault(task_class, []).append(pod)
+        return by_class
 
     # -- events about pods
 
@@ -228,6 +247,7 @@ class Backlog(PodIndex):
         self._leave_book(uid)
         known, where = self._pods.pop(uid, None), self._where.pop(uid, None)
         self.writes.forget(uid)
+        self._missed_turns.discard(uid)
         if known is None or where is None:
             return
         if known.claims:
@@ -254,9 +274,11 @@ class Backlog(PodIndex):
             return
         if (known.gates, known.node) != (pod.gates, pod.node):
             self.writes.forget(pod.uid)
+            self._missed_turns.discard(pod.uid)
         elif known.promised is not None and pod.promised is None:
             self.writes.in_progress.pop(pod.uid, None)
-        if not self.by_filter and _is_in_vain(pod, known):
+        if _is_in_vain(pod, known):
+            self._missed_turns.add(pod.uid)
             self.writes.back_off(pod.uid, now, _FIRST_REST_SECONDS, _LONGEST_REST_SECONDS)
 
     def _phase_of(self, pod: Pod) -> PodPhase:

@@ -95,13 +95,16 @@ class FilterOrder:
         slot = None
         if slots is not None and slots.by_class:
             slot = self._slot(slots, pod, task_class, snapshot.layout, fits)
-        # 2. Or nobody is left waiting, nor will be, and it makes no difference where it starts, or with whom.
+        # 2. Or it could not use the turn that it had: it may start wherever no room is kept.
+        if slot is None and self._backlog.missed_turn(pod.uid) and self._is_alone(pod, task_class, snapshot.layout):
+            slot = _late_slot(slots, snapshot.layout, fits)
+        # 3. Or nobody is left waiting, nor will be, and it makes no difference where it starts, or with whom.
         if slot is None and not self._is_free(slots, pod, task_class, snapshot.layout):
             return None
         if slot is None and slots is not None and not is_last_word and not slots.has_spare(self._backlog.arrived()):
             return None
         slot = slot or PlanSlot(-1)
-        # 3. Note that it passes.
+        # 4. Note that it passes.
         if self._questions.note_passed(pod, task_class) and slot.level >= 0:
             self._placed(self._preferred_nodes.level_name(slot.level), slot.passed_over)
         if slot.level >= 0:
@@ -137,6 +140,10 @@ class FilterOrder:
         """Say whether a pod without a slot may pass: nobody is left waiting, nor would it wait itself."""
         if slots is not None and slots.leaves_hopeful:
             return False
+        return self._is_alone(pod, task_class, layout)
+
+    def _is_alone(self, pod: Pod, task_class: TaskClass, layout: Layout) -> bool:
+        """Say whether it makes no difference to a pod where it starts, or with whom."""
         return not group_of(task_class) and self._preferred_nodes.as_planned(pod, layout) is None
 
     def _may_refuse(self, slots: PlanSlots | None, snapshot: Snapshot, task_class: TaskClass) -> bool:
@@ -161,3 +168,11 @@ class FilterOrder:
             return Standing(waits=GANG_WAITS)
         near = task_class in slots.waiting_near or slots.waits_nearby(pod.uid, task_class)
         return Standing(waits=LOCALITY_WAITS if near else OTHERS_FIRST)
+
+
+def _late_slot(slots: PlanSlots | None, asked: Layout, fits: Mask) -> PlanSlot | None:
+    """Return a slot on any of the nodes that fit [N] and on which a plan keeps no room; None where there is none."""
+    if slots is None or slots.reserved is None:
+        return PlanSlot(-1)
+    there = by_rows(fits, asked, slots.layout) & ~slots.reserved
+    return PlanSlot(-1, nodes=there) if there.any() else None

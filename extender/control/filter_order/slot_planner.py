@@ -56,6 +56,7 @@ class SlotPlanner:
         in_flight = self._ledger.in_flight(self._flight_time())
         with self._backlog.lock:
             self._backlog.set_in_progress(in_flight)
+            self._backlog.writes.expire(self._now(), claims=False)
             uids = self._backlog.uids_at(PodPhase.UNGATED) | self._backlog.uids_at(PodPhase.READY)
         return uids - in_flight
 

@@ -107,7 +107,10 @@ class Waker:
         with self._backlog.lock:
             self._note(turns, now)
             asleep = [
-                (task_class, pod) for task_class, count in turns.items() for pod in _asleep(task_class, count, uids)
+                (task_class, pod)
+                for task_class, count in turns.items()
+                for pod in _asleep(task_class, count, uids)
+                if not self._backlog.missed_turn(pod.uid)
             ]
         before, self._turns = self._turns, {}
         for task_class, pod in asleep:

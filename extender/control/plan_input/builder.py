@@ -171,7 +171,7 @@ class PlanInputBuilder:
 
     def _again(self, task_class: TaskClass) -> int:
         """Return how many pods of a refused class wait for their turn again."""
-        if self._backlog.by_filter or task_class.template.inputs:
+        if task_class.template.inputs:
             return 0
         return self._backlog.waiting(task_class, PodPhase.UNGATED)
 

@@ -136,23 +136,28 @@ class PlannedReleases:
     def take(self, planned: Planned, slots: int, now: float, *, ungated: UngatedTurns) -> list[Release]:
         """Claim the first gated pods of a plan, and return their releases. A gang is whole, and takes one slot.
 
-        Pods without a gate go before those with one of their class: by themselves where filter keeps the order, else
-        kube-scheduler refused them, and they are nominated anew.
+        Pods without a gate go before those with one of their class: those that kube-scheduler refused in their turn
+        are nominated anew, all others go by themselves, as filter keeps their order.
         """
         ungated_left = dict(ungated.counts)
+        missed_turns = self._backlog.missed_turns() if self._backlog.by_filter else {}
         gangs_begun: set[int] = set()
         releases: list[Release] = []
         for place, (row, named_pod) in enumerate(pods_of(planned.plan_input, planned.plan)):
             # Holds at each turn: `slots` are left, and of a gang in `gangs_begun` all that the plan places will go.
             task_class = planned.plan_input.classes[row]
-            # 1. A turn of a pod without a gate: where filter keeps the order there is nothing to release.
+            # 1. A turn of a pod without a gate: where filter keeps the order only those go that were refused in one.
             if named_pod is not None:
                 is_ungated = not named_pod.held
             else:
                 is_ungated = ungated_left.get(task_class, 0) > 0
                 ungated_left[task_class] = ungated_left.get(task_class, 0) - is_ungated
             if is_ungated and self._backlog.by_filter:
-                continue
+                missed = missed_turns.get(task_class, [])
+                named_pod = next((pod for pod in missed if named_pod in (None, pod)), None)
+                if named_pod is None:
+                    continue
+                missed.remove(named_pod)
             # 2. A pod alone, or the first of its gang, takes a slot. The others of the gang follow it.
             gang = planned.gang_of(row)
             if gang not in gangs_begun:

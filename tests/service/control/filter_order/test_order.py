@@ -90,6 +90,40 @@ def test_an_opportunistic_pod_whose_nomination_was_cleared_has_had_its_turn():
     assert asked.ask("demoted") is None  # whether it was promised that node is judged by who asks
 
 
+def refused_in_its_turn(*nodes, **more):
+    """Return a cluster in which `odd` was released, and refused where it was nominated."""
+    asked = Asked(*nodes, **more)
+    asked.see(pod("odd"))
+    asked.change("odd", nominated="a", promised="a")
+    asked.change("odd", gates=())
+    asked.change("odd", unschedulable=True, nominated=None)
+    return asked
+
+
+def test_a_pod_that_was_refused_in_its_turn_may_start_wherever_there_is_room_by_then():
+    # Of two nodes with room for one pod each, only b has what `odd` needs. Two of higher priority have the turns.
+    asked = refused_in_its_turn(node("a", 100), node("b", 100))
+    asked.see(*(free(f"p{n}", priority=10) for n in range(2)), free("new"))
+    assert asked.ask("new", nodes=["b"]) == OTHERS_FIRST
+    assert asked.ask("odd", nodes=["b"]) is None
+
+
+def test_a_pod_that_was_refused_in_its_turn_gets_no_room_that_is_kept_for_others():
+    # `big` needs all of a, and is due: what ends there is kept for it. b is as large, and has room for nobody else.
+    policy = Policy(starved_after=10.0, srtf=0.0)
+    asked = refused_in_its_turn(node("a", 200), node("b", 100), policy=policy)
+    asked.see(free("runs", node="a", started=0.0, duration=500.0), free("big", 200, queue="r", created=1.0))
+    assert asked.ask("odd", nodes=["a"]) == OTHERS_FIRST
+    assert asked.ask("odd", nodes=["a", "b"]) == ["b"]
+
+
+def test_a_pod_that_was_refused_in_its_turn_has_another_once_it_has_rested():
+    asked = refused_in_its_turn(node("a", 100))
+    assert asked.planner.plan(asked.planner.waiting(), ()).by_class == {}
+    asked.now += 5.0
+    assert len(asked.planner.plan(asked.planner.waiting(), ()).by_class) == 1
+
+
 def test_what_is_on_its_way_has_no_second_turn():
     # 300 - 100 for `p`, which is not bound yet: counted once, it leaves the 200 that `r` asks for.
     asked = Asked(node("a", 300))

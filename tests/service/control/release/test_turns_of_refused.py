@@ -239,3 +239,56 @@ def test_of_many_held_pods_not_each_is_asked_whether_its_turns_were_in_vain():
     scene.backlog.writes.failures = lambda uid: asked.append(uid) or 0
     assert not scene.backlog.in_vain(task_class, scene.now, held=True)
     assert asked == ["uid-a0"]
+
+
+def auto_refused_in_its_turn(*more, cpu=1_000):
+    """Return a scene in which some have no gate, and kube-scheduler refused `odd0`, which had one, on its node."""
+    scene = Scene(node("n1", cpu), by_filter=True, pace=Pace(unbound_pods=1))
+    scene.see(*(pod(f"odd{n}", job=f"j{n}", created=float(n)) for n in range(3)))
+    scene.step()
+    scene.change("odd0", unschedulable=True, nominated=None)
+    scene.see(*more)
+    scene.releaser.pace = Pace()
+    return scene
+
+
+def test_where_filter_keeps_the_order_none_like_one_that_was_refused_in_its_turn_goes_and_others_do():
+    scene = auto_refused_in_its_turn(pod("larger", 200))
+    scene.step(0.1)
+    assert scene.released() == ["odd0", "larger"]
+    scene.bind("odd0", "n1")
+    scene.step(0.1)
+    assert scene.released()[2:] == ["odd1", "odd2"]
+
+
+def test_where_filter_keeps_the_order_those_like_one_that_waits_for_its_first_turn_go():
+    scene = Scene(node("n1", 1_000), by_filter=True)
+    scene.see(refused("first", job="j"), pod("p", job="k"))
+    scene.step()
+    assert scene.released() == ["p"]
+
+
+def test_where_filter_keeps_the_order_one_that_was_refused_in_its_turn_is_nominated_in_the_next_and_rests_longer():
+    scene, nominated_at = auto_refused_in_its_turn(), []
+    for _ in range(80):
+        scene.step(1)
+        if scene.pods["odd0"].nominated:
+            nominated_at.append(scene.now)
+            give_up(scene, "odd0")
+    assert [later - earlier for earlier, later in itertools.pairwise([100.0, *nominated_at])] == [5, 10, 20, 40]
+    assert ("wake", "odd0") not in scene.written
+
+
+def test_where_filter_keeps_the_order_one_that_has_had_no_turn_is_woken_in_it_and_not_nominated():
+    scene = Scene(node("n1", 100), by_filter=True)
+    scene.see(refused("first"))
+    for _ in range(3):
+        scene.step(1)
+    assert scene.written[0] == ("wake", "first")
+    assert scene.told_to("nominate") == []
+
+
+def test_where_filter_keeps_the_order_one_that_rests_says_so():
+    scene = auto_refused_in_its_turn()
+    scene.step(0.1)
+    assert scene.why()["odd0"] == IS_RESTING
