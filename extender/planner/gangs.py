@@ -33,7 +33,7 @@ class Gangs:
         self.least: Counts = np.zeros(0, dtype=np.int64) if waiting.gang_least is None else waiting.gang_least
         many = np.append(self.least, 0) > 1  # the last place is for those without a gang
         self.of: Rows = np.where(many[gang], gang, -1)
-        self._count, self._behind = waiting.count, waiting.behind
+        self._waiting, self._count, self._behind = waiting, waiting.count, waiting.behind
         self._most_if_empty: dict[int, int] = {}
         self._places: Places = {}
         # The classes with a gang, gang by gang, and where each gang's begin.
@@ -69,11 +69,10 @@ class Gangs:
         """Return how many tasks of the gang wait."""
         return int(self._count[self.rows_of(gang)].sum())
 
-    def most_if_empty(self, board: Board, gang: int) -> int:
-        """Return how many tasks of the gang could start if those of each shape had all nodes, empty, to themselves."""
+    def most_if_empty(self, empty: Floats, gang: int) -> int:
+        """Return how many tasks of the gang could start if those of each shape had all `empty` nodes to themselves."""
         if gang not in self._most_if_empty:
-            rows, empty = self.rows_of(gang), board.snapshot.empty
-            self._most_if_empty[gang] = most_if_empty(board.waiting, rows, empty, self._places)
+            self._most_if_empty[gang] = most_if_empty(self._waiting, self.rows_of(gang), empty, self._places)
         return self._most_if_empty[gang]
 
     def in_line(self, gangs: list[int]) -> list[int]:

@@ -13,6 +13,7 @@ from extender.planner.fairness.reservations import Reservations
 from extender.planner.filling import match
 from extender.planner.gangs import Gangs, fill_by_gangs, start_due_gangs
 from extender.planner.locality.locality_waits import waits_without
+from extender.planner.misfits import without_misfits
 from extender.planner.overbooking import overbook
 from extender.planner.plan import Carried, Plan
 from extender.planner.prepared import Prepared, prepared
@@ -66,10 +67,13 @@ def _plan(
     explain: bool,
     most: int | None = None,
 ) -> Plan:
-    # 1. Set up the board: what is free, who waits, whose turn it is, who is due, and what was reserved.
+    # 1. Set up the board: what is free, who waits, whose turn it is, who is due, and what was reserved. Who could not
+    #    start if all nodes were empty takes no part in it.
+    everyone, all_gangs = waiting, Gangs(waiting)
+    waiting = without_misfits(everyone, all_gangs, snapshot.empty, classes.total)
     board = Board(policy, snapshot, waiting, carried, classes, now=now)
     board.most = most
-    gangs, jobs = Gangs(waiting), waiting.jobs
+    gangs, jobs = all_gangs if waiting is everyone else Gangs(waiting), waiting.jobs
     times = due_times(policy, waiting, board.fairness, carried, now)
     board.fairness.set_due(times.due, np.array([name in carried.by_due for name in jobs.queue_names], dtype=np.bool_))
     order = levels(waiting)
@@ -105,11 +109,12 @@ def _plan(
         waits, again_at = board.locality.outcome(now, board.left > 0)
     else:
         waits, again_at = waits_without((), waiting, carried, now), np.inf
+    board.left += everyone.count - waiting.count  # the others are told why they wait, too
     by_due = {name for name, due in zip(jobs.queue_names, board.fairness.by_due.tolist(), strict=True) if due}
     return Plan(
         assignments=board.taken.assignments(),
         terms=board.taken.terms(),
-        held=held(board, gangs, reservations.reserved) if explain else {},
+        held=held(board, all_gangs, reservations.reserved) if explain else {},
         carried=replace(
             reservations.outcome(now),
             locality=waits,

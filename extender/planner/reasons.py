@@ -79,7 +79,7 @@ def _gang(board: Board, gangs: Gangs, gang: int) -> WaitReason:
     least, waits = int(gangs.least[gang]), gangs.waits(gang)
     if waits < least:
         return WaitReason("gang", f"its gang of {least} is not complete: only {waits} wait")
-    if (most := gangs.most_if_empty(board, gang)) < least:
+    if (most := gangs.most_if_empty(board.snapshot.empty, gang)) < least:
         return WaitReason("too-large", f"its gang of {least} is too large: empty, the nodes that allow it hold {most}")
     return WaitReason("gang", f"its gang of {least} does not fit in one plan")
 

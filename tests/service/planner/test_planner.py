@@ -35,7 +35,7 @@ def test_of_nodes_with_devices_those_are_filled_first_of_which_most_devices_are_
     demand[:, -1] = 1
     jobs = replace(waiting.jobs, allocated=np.pad(waiting.jobs.allocated, wider))
     plan = once(
-        replace(snapshot, layout=devices, allocated=allocated, in_flight=others),
+        replace(snapshot, layout=devices, empty=devices.capacity, allocated=allocated, in_flight=others),
         replace(waiting, demand=demand, jobs=jobs),
     )
     assert pairs(plan) == [(0, 2)] * 3
@@ -48,6 +48,7 @@ def test_nodes_with_devices_are_filled_last_and_are_filled():
     devices = replace(layout, axis=(*DIMENSIONS, "gpu.com/a"), capacity=np.pad(layout.capacity, ((0, 0), (0, 1))))
     devices.capacity[0, -1] = 8
     load = {name: np.pad(getattr(snapshot, name), ((0, 0), (0, 1))) for name in ("allocated", "in_flight")}
+    load["empty"] = devices.capacity
     jobs = replace(waiting.jobs, allocated=np.pad(waiting.jobs.allocated, ((0, 0), (0, 1))))
     waiting = replace(waiting, jobs=jobs, demand=np.pad(waiting.demand, ((0, 0), (0, 1))))
     plan = once(replace(snapshot, layout=devices, **load), waiting)
@@ -220,14 +221,14 @@ def test_a_shuffle_does_not_over_allocate_the_disk_of_a_source():
 
 def test_who_sends_by_itself_leaves_a_tenth_of_the_link_to_shuffles_that_wait():
     # Each sender wants 45 of 100. With a shuffle that waits, 90 are for them: two go. A third wants 135 in any case.
-    # The shuffle itself fits on no node (9 CPUs); with 15 to read from n0, all of the tenth is kept.
+    # The shuffle itself has no room now (9 CPUs); with 15 to read from n0, all of the tenth is kept.
     sender = (1, 3, (1, 0, 0, 0, 0, 45))
     shuffle = Shuffle(np.array([0]), np.array([15.0]))
-    node = (4, 4, 100, 100, 100, 100)
-    assert pairs(once(cluster(node), tasks((0, 1, (9,), 15, shuffle), sender))) == [(1, 0)] * 2
+    snapshot = cluster((9, 4, 100, 100, 100, 100), allocated=[[5, *[0] * 5]])
+    assert pairs(once(snapshot, tasks((0, 1, (9,), 15, shuffle), sender))) == [(1, 0)] * 2
     wider = (1, 2, (1, 0, 0, 0, 0, 48))  # 96: beside a shuffle that waits, one; without, two
-    assert pairs(once(cluster(node), tasks((0, 1, (9,), 15, shuffle), wider))) == [(1, 0)]
-    assert pairs(once(cluster(node), tasks((0, 0, (9,), 15, shuffle), wider))) == [(1, 0)] * 2
+    assert pairs(once(snapshot, tasks((0, 1, (9,), 15, shuffle), wider))) == [(1, 0)]
+    assert pairs(once(snapshot, tasks((0, 0, (9,), 15, shuffle), wider))) == [(1, 0)] * 2
 
 
 def test_held_classes_say_in_words_what_is_short():

@@ -86,7 +86,7 @@ def test_a_queue_may_have_more_than_its_part_for_a_higher_priority():
 
 def test_who_is_due_in_a_level_comes_before_who_merely_outranks_others():
     # A gang that needs both nodes is due; room is reserved for a small task of its level; a lower priority waits.
-    waiting = tasks((0, 2, (4,)), (1, 9, (1,)), (2, 1, (9,)), running=running_on(2, 4.0, 1050.0))
+    waiting = tasks((0, 2, (4,)), (1, 9, (1,)), (2, 1, (4,)), running=running_on(2, 4.0, 1050.0))
     waiting = replace(waiting, gang=np.array([0, -1, -1]), gang_least=np.array([2]))
     waiting = replace(waiting, since=np.array([0.0, 999.0, 999.0]))
     snapshot = cluster((4,), (4,), allocated=[[4, *[0] * 5]] * 2)
@@ -98,7 +98,7 @@ def test_who_is_due_in_a_level_comes_before_who_merely_outranks_others():
 def test_between_queues_of_one_level_nobody_has_more_than_its_part_because_a_lower_one_waits():
     # The first queue has three quarters; its gang would have more. The second queue waits in the same level.
     waiting = tasks(
-        (0, 2, (4,)), (1, 2, (1,)), (1, 1, (9,)), running=running_on(2, 3.0, 50.0), held=[[6, *[0] * 5], [0] * 6]
+        (0, 2, (4,)), (1, 2, (1,)), (1, 1, (4,)), running=running_on(2, 3.0, 50.0), held=[[6, *[0] * 5], [0] * 6]
     )
     waiting = replace(waiting, gang=np.array([0, -1, -1]), gang_least=np.array([2]))
     queues = {"queue": np.array([0, 1]), "queue_names": ["a", "b"], "queue_weight": np.ones(2)}
@@ -118,7 +118,7 @@ def test_a_disk_is_not_kept_for_shuffles_of_a_lower_priority():
     # A tenth of 100 is kept for the shuffle where it goes as first; the reader wants all of the disk.
     shuffle = Shuffle(np.array([0]), np.array([8.0]))
     waiting = tasks((0, 1, (1,), 100), (1, 1, (9,), 8, shuffle))
-    snapshot = cluster((4, 4, 100, 10, 100, 100))
+    snapshot = cluster((9, 4, 100, 10, 100, 100), allocated=[[5, *[0] * 5]])
     assert not pairs(once(snapshot, waiting))
     assert not pairs(once(snapshot, with_priority(waiting, 0, 1)))
     assert pairs(once(snapshot, with_priority(waiting, 1, 0))) == [(0, 0)]
@@ -180,7 +180,7 @@ def test_a_reservation_is_found_by_its_name_without_a_search_at_each_level():
             raise AssertionError(f"all classes are searched for {name}")
 
     # Nothing has room for the first, which outranks two more.
-    waiting = with_priority(tasks((0, 1, (4,)), (1, 1, (9,)), (2, 1, (9,))), 20, 10, 0)
+    waiting = with_priority(tasks((0, 1, (4,)), (1, 1, (4,)), (2, 1, (4,))), 20, 10, 0)
     running = Running(np.zeros(1, np.intp), np.array([9.0]), np.array([[2.0, *[0.0] * 5]]))
     waiting = replace(waiting, names=Names(waiting.names), running=running)
     plan = once(cluster((4,), allocated=[[2, *[0] * 5]]), waiting)

@@ -294,7 +294,7 @@ def test_nobody_of_another_queue_uses_a_gangs_room_however_short_he_says_he_is()
 def test_a_gangs_room_is_used_no_further_than_its_queue_keeps_its_right_to_it():
     # Its part is 10 of 20 cores. It has 6 and starts two tasks on the other nodes: two more go, though four would fit.
     running = ends((0, 3), (1, 3), at=1050.0)
-    waiting = in_queues((0, 2, 3), (0, 99, 1), (1, 3, 9), has=[6.0, 0.0], running=running)
+    waiting = in_queues((0, 2, 3), (0, 99, 1), (1, 3, 5), has=[6.0, 0.0], running=running)
     waiting = replace(waiting, gang=np.array([0, -1, -1]), gang_least=np.array([2, 0, 0]))
     plan = once(taken(3, 3, 4, 4, size=5.0), replace(waiting, since=np.array([0.0, 999.0, 999.0])), now=LATE)
     assert reserved_nodes(plan) == {"class0": ["n0", "n1"]}
