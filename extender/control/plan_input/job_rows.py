@@ -10,6 +10,7 @@ import numpy as np
 from extender.arrays import Counts, Floats, Rows
 from extender.cluster.waiting import Jobs
 from extender.control.backlog.backlog import Backlog, Job, PodPhase, TaskClass
+from extender.control.plan_input.running import ENDLESS
 from extender.control.queues.tree import QueueTree
 from extender.control.queues.usage import CommittedPods, QueueUsage, opportunistic_by, regular_by
 from extender.policy.remaining import remaining_work, work_per_task
@@ -52,8 +53,8 @@ class JobRowsBuilder:
         row = np.array([rows[task_class.job] for task_class in classes], dtype=np.intp)
         # 2. The queue of each row, with its fair share.
         row_of_queue = {name: place for place, name in enumerate(usage.queues)}
-        # 3. What each row has committed, and what it has left to do.
-        left = np.array([task_class.unfinished for task_class in classes], dtype=np.int64)
+        # 3. What each row has committed, and what it has left to do. What runs until somebody deletes it has no end.
+        left = np.array([_to_end(task_class) for task_class in classes], dtype=np.int64)
         left += self._not_created_yet(classes)
         work = remaining_work(work_per_task(demand, seconds, usage.total), left, row, len(names))
         return JobRows(
@@ -124,3 +125,9 @@ def in_order(classes: Sequence[TaskClass]) -> list[TaskClass]:
 
 def _waits(task_class: TaskClass) -> bool:
     return bool(task_class.pods[PodPhase.READY] or task_class.pods[PodPhase.UNGATED])
+
+
+def _to_end(task_class: TaskClass) -> int:
+    """Return how many pods of a class are still to end: of services none that run, however long they have run."""
+    running = len(task_class.pods[PodPhase.RUNNING]) if task_class.template.owner_kind in ENDLESS else 0
+    return task_class.unfinished - running

@@ -17,7 +17,7 @@ from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 _KEPT_SECONDS = 5.0
 """What runs is dear to look up, so the answer is kept for so long, but for the pods that have ended."""
 
-_ENDLESS = frozenset({"DaemonSet", "ReplicaSet", "ReplicationController", "StatefulSet"})
+ENDLESS = frozenset({"DaemonSet", "ReplicaSet", "ReplicationController", "StatefulSet"})
 """Owners whose pods run until somebody deletes them."""
 
 
@@ -130,7 +130,7 @@ def _rows_of(task_class: TaskClass, running: Iterable[Pod], layout: Layout) -> _
         amounts[np.array([pod.opportunistic for pod in pods], dtype=np.bool_), : len(DIMENSIONS)] = (
             0.0  # these come first on every axis
         )
-    endless = [pod.owner_kind in _ENDLESS for pod in pods]
+    endless = [pod.owner_kind in ENDLESS for pod in pods]
     return _Rows(
         task_class,
         task_class.changes_on_nodes,

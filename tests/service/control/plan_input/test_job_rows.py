@@ -1,0 +1,29 @@
+"""What jobs have left to do."""
+
+from tests.service.control.scene import LONG_SECONDS, Scene, node, pod
+
+
+def due_in(owner_kind):
+    """Return how long after its creation a pod of 60 s is due beside half a node of what began to run long ago."""
+    scene = Scene(node("n1"))
+    began, scene.now = scene.now, scene.now + LONG_SECONDS
+    scene.see(pod("old", 500, node="n1", gates=(), started=began, owner_kind=owner_kind))
+    scene.see(pod("new", 1000, created=scene.now, duration=60.0))
+    created, scene.now = scene.now, scene.now + scene.policy.starved_after
+    scene.step()
+    (time,) = scene.releaser.planner.carried.due.values()
+    return time.due - created
+
+
+def test_however_long_a_service_has_run_nobody_of_its_queue_is_due_later_for_it():
+    # The pod's own 60 s, twice. A task counts with all its seconds, which are more than a day: that is the most.
+    assert due_in("ReplicaSet") == 120 + 2 * 60
+    assert due_in("Job") == 120 + 86_400
+
+
+def test_pods_of_a_service_that_wait_are_work():
+    scene = Scene(node("n1"))
+    service = {"job": "s", "owner": "s", "owner_kind": "ReplicaSet", "duration": 60.0}
+    scene.see(pod("s0", 500, node="n1", gates=(), started=scene.now, **service), pod("s1", 500, **service))
+    waiting = scene.releaser.input_builder.build(scene.ledger.snapshot(scene.now).layout, scene.now).waiting
+    assert waiting.jobs.work.tolist() == [30.0]
