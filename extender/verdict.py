@@ -109,14 +109,12 @@ def _first_short(free: Floats, demand: Floats) -> NDArray[np.intp]:
 
 
 def withheld(layout: Layout, pod: Pod, rows: Rows) -> Mask:
-    """Say which of these nodes [K] a pod may not get, whatever it counts there; none of a regular pod.
+    """Say which of these nodes [K] an opportunistic pod may not get, whatever it counts there.
 
-    An opportunistic pod counts next to nothing, so it would fit anywhere. It may go only to the node that it was
-    promised: there somebody looked at the use.
+    It counts next to nothing, so it would fit anywhere. It may go only to the node that it was promised: there somebody
+    looked at the use.
     """
-    if not pod.opportunistic:
-        return np.zeros(len(rows), dtype=np.bool_)
-    promised = layout.rows.get(pod.promised) if pod.promised is not None else None
+    promised = layout.rows.get(pod.promised or "")
     return np.ones(len(rows), dtype=np.bool_) if promised is None else np.asarray(rows != promised)
 
 
