@@ -371,14 +371,18 @@ def test_scores_do_not_depend_on_which_other_nodes_are_asked_about():
 @pytest.mark.parametrize("rule", sorted(RULES))
 def test_a_few_of_many_nodes_score_as_they_do_among_all(rule):
     # 3 of 40 nodes are scored by themselves, 20 of 40 among all; one pod is in flight and one holds its input there.
-    nodes = [node(f"n{n:02d}", cpu=1000.0 + 50 * (n % 7), memory=900.0 + 10 * (n % 11)) for n in range(40)]
-    filled = ledger(nodes, [held(f"on-{n}", f"n{n:02d}", cpu=20.0 * n, memory=15.0 * n) for n in range(40)])
+    nodes = [node(f"n{n:02d}", cpu=1000.0 + 50 * (n % 7), memory=900.0 + 10 * (n % 11), **{GPU: 4}) for n in range(40)]
+    others = [held(f"on-{n}", f"n{n:02d}", cpu=20.0 * n, memory=15.0 * n, **{GPU: n % 4}) for n in range(40)]
+    filled = ledger(nodes, others)
     filled.promise(asking("coming", cpu=100.0), "n21", 0.0)
-    reads = replace(asking(cpu=100.0, memory=50.0), inputs=(("n01", 100.0),))
-    ranker, snapshot, few = Ranker(Placement(rule)), filled.snapshot(0.0), np.array([21, 1, 33])
-    every, some = (ranker.suitability(snapshot, reads, rows) for rows in (np.arange(40), few))
-    assert some.score == pytest.approx(every.score[few])
-    assert some.full == pytest.approx(every.full[few])
+    reads = replace(asking(cpu=100.0, memory=50.0, **{GPU: 1}), inputs=(("n01", 100.0),))
+    ranker, snapshot, few, many = Ranker(Placement(rule)), filled.snapshot(0.0), [21, 1, 33], np.arange(39, 0, -2)
+    some, among = (ranker.suitability(snapshot, reads, rows) for rows in (np.array(few), many))
+    places = [many.tolist().index(row) for row in few]
+    assert some.score == pytest.approx(among.score[places])
+    assert some.full == pytest.approx(among.full[places])
+    assert some.strands.tolist() == among.strands[places].tolist()
+    assert len(set(among.strands.tolist())) > 1
 
 
 GPU_NODE = {"cpu": 64, "memory": 64, GPU: 8}
@@ -411,6 +415,19 @@ def test_a_pod_without_devices_keeps_away_from_the_cores_that_devices_need():
     pods = [on_gpus("large", "c", 8, 32), *others]
     snapshot = view(nodes, pods)
     assert Ranker(Placement()).best(snapshot, asking(cpu=16, memory=1), np.array([0, 1])).tolist() == [0]
+
+
+def test_nodes_are_ranked_by_what_they_offer_now_and_what_runs_now():
+    # First b has fewer GPUs than a, then as many; then somebody asks for eight of them at once.
+    fewer = [Node("a", GPU_NODE), Node("b", {**GPU_NODE, GPU: 4}), Node("c", GPU_NODE)]
+    pods = [on_gpus("half", "a", 4, 8)]
+    filled = ledger([Node(name, GPU_NODE) for name in "abc"], pods)
+    snapshots = [view(fewer, pods), filled.snapshot(0)]
+    filled.apply(PodSeen(on_gpus("large", "c", 8, 32)))
+    ranker, small, rows = Ranker(Placement()), of_gpus(1, 8), np.arange(2)
+    for snapshot in (*snapshots, filled.snapshot(0)):
+        suits, anew = (one.suitability(snapshot, small, rows) for one in (ranker, Ranker(Placement())))
+        assert [part.tolist() for part in suits] == [part.tolist() for part in anew]
 
 
 def test_who_ranks_first_is_as_it_was_where_no_pod_asks_for_devices():
