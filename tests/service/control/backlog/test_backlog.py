@@ -15,6 +15,7 @@ from extender.cluster.events import (
     NodesListed,
     OwnerGone,
     OwnerSeen,
+    OwnersListed,
     PodGone,
     PodSeen,
     PodsListed,
@@ -191,6 +192,16 @@ def test_a_job_that_never_runs_dry_keeps_only_its_latest_classes(backlog):
     assert max(of.template.duration for of in job.classes.values() if of.finished) == 90.0 + 3 * MOST_ENDED - 1
 
 
+def test_a_class_that_came_again_stays_however_many_others_end_after_it(backlog):
+    see(backlog, pod("keeper", 1, job="ci"))
+    again = pod("first", job="ci", gates=(), node="n1")
+    see(backlog, again, later(again, finished=True), pod("again", job="ci"))
+    for number in range(2 * MOST_ENDED):
+        it = pod(f"p{number}", job="ci", gates=(), node="n1", duration=90.0 + number)
+        see(backlog, it, later(it, finished=True))
+    assert backlog.find("uid-again")[0] in backlog.classes()
+
+
 def test_a_class_that_comes_again_knows_how_long_its_like_ran(backlog):
     see(backlog, pod("keeper", 1, job="ci"))
     first = pod("a", job="ci", gates=(), node="n1", started=100.0)
@@ -207,6 +218,26 @@ def test_a_job_arrived_with_its_first_owner_though_that_is_gone(backlog):
     backlog.apply(OwnerGone("o"), 100.0)
     (job,) = backlog.jobs.values()
     assert job.arrived == 40.0
+
+
+def test_a_job_arrived_with_its_first_pod_whichever_is_seen_first(backlog):
+    see(backlog, pod("late", job="j", created=60.0), pod("early", job="j", created=50.0))
+    assert backlog.jobs["q", "j"].arrived == 50.0
+
+
+def test_a_job_arrived_with_an_owner_that_was_known_before_its_pods(backlog):
+    backlog.apply(OwnersListed([Owner("o", left=2, total=2, created=40.0)]), 100.0)
+    see(backlog, pod("a", job="j", owner="o", created=50.0))
+    assert backlog.jobs["q", "j"].arrived == 40.0
+
+
+def test_a_pod_that_is_adopted_counts_with_its_new_owner(backlog):
+    backlog.apply(OwnerSeen(Owner("o", left=1, total=1, created=40.0)), 100.0)
+    orphan = pod("a", job="j", created=50.0)
+    see(backlog, orphan, later(orphan, owner="o"))
+    assert backlog.jobs["q", "j"].arrived == 40.0
+    backlog.apply(PodGone("uid-a"), 100.0)
+    assert backlog.jobs == {}
 
 
 def test_an_owner_without_pods_is_forgotten(backlog):
