@@ -21,6 +21,24 @@ def test_a_pod_that_goes_as_a_regular_one_gets_its_requests_back_before_it_is_no
     assert not scene.pods["a"].opportunistic
 
 
+def test_a_pod_that_goes_to_no_node_so_that_others_make_room_gets_its_requests_back_first():
+    scene = IdleScene(node("n1"), use={"n1": 1000})
+    scene.see(runs("low", 1000), opportunistic(needs("a", 400, priority=100)))
+    scene.step()
+    assert scene.written == [("restore", "a"), ("release", "a")]
+    assert scene.told == [("a", "preempting", 100.0)]
+
+
+def test_a_pod_without_a_limit_may_use_all_the_memory_that_its_node_offers():
+    scene = IdleScene(node("n1", memory=2000), use={"n1": 300})
+    scene.see(runs("full", 1000), needs("a", 400))
+    limits, demote = [], scene.demote
+    scene.demote = lambda pod, memory_bytes: limits.append(memory_bytes) or demote(pod, memory_bytes)
+    scene.step()
+    assert limits == [2000]
+    assert scene.released() == ["a"]
+
+
 def test_a_pod_whose_requests_do_not_come_back_is_not_released_and_tried_again():
     scene = IdleScene(node("n1"), use={"n1": 0})
     scene.see(opportunistic(needs("a", 400)))
@@ -150,6 +168,15 @@ def test_a_pod_whose_node_is_used_more_by_now_is_not_released_there():
     scene.step(1)
     assert verbs(scene) == [("clear", "a")]
     assert scene.pods["a"].held
+
+
+def test_a_nomination_is_not_cleared_by_who_no_longer_leads():
+    scene = left_behind(promised("a", 400), use={"n1": 500})
+    scene.late = True
+    scene.step()
+    scene.leading = False
+    scene.write_all()
+    assert scene.written == []
 
 
 def test_of_several_promises_only_those_are_broken_that_the_room_does_not_hold():
