@@ -222,6 +222,18 @@ def test_no_queue_has_more_than_its_cap_though_what_was_started_does_not_show_ye
     assert sorted(name[0] for name in scene.on_idle_room()) == ["a", "b"]
 
 
+def test_what_was_started_counts_in_the_cap_of_its_queue_once():
+    # 400 of 1,000: two of 150. The first is still on its way when the second comes.
+    scene = full(needs("a0", 150, queue="a"), use=0)
+    terms = OpportunisticLimits(caps=Caps(queue=0.4))
+    scene.second_pass = SecondPass(scene.cluster, scene.policy, scene.usage, terms, scene.stays_off, scene.history)
+    scene.step()
+    scene.see(needs("a1", 150, queue="a"), needs("a2", 150, queue="a"))
+    scene.step(1)
+    scene.step(1)
+    assert sorted(scene.on_idle_room()) == ["a0", "a1"]
+
+
 def test_room_that_the_same_plan_gives_to_regular_pods_is_not_idle():
     # 600 are placed as regular now. 800 - 600 = 200 are left.
     scene = IdleScene(node("n1"), use={"n1": 0})
