@@ -212,6 +212,17 @@ def test_a_promise_is_broken_once_nothing_was_measured_for_half_a_minute():
     assert verbs(scene) == [("clear", "a")]
 
 
+def test_a_promise_is_not_broken_by_two_short_gaps_in_what_is_measured():
+    scene = left_behind(needs("a", 400), use={"n1": 300})
+    scene.step()
+    scene.step(16)  # it is in flight for 15 seconds
+    for used, seconds in ((None, 16), (300, 1), (None, 16)):
+        scene.use["n1"] = used
+        scene.step()
+        scene.step(seconds)
+    assert [verb for verb, _ in verbs(scene)] == ["demote", "nominate", "release"]
+
+
 def test_a_pod_that_never_is_regular_and_has_no_gate_keeps_its_promise():
     scene = left_behind(replace(promised("a", 400, gates=()), choice=ONLY, regular_requests=None), use={"n1": 900})
     scene.step()
