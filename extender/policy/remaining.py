@@ -20,8 +20,7 @@ def work_by_resource(demand: Floats, duration: Floats, total: Floats) -> Floats:
 
     Arguments as of `work_per_task`, which adds these up.
     """
-    counts = (total > 0) & np.isfinite(total)
-    per_unit = np.divide(1.0, total, out=np.zeros_like(total), where=counts)
+    per_unit = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(duration[:, np.newaxis] * demand * per_unit)
 
 

@@ -24,7 +24,7 @@ def dominant_shares(allocated: Floats, total: Floats) -> Floats:
 
 def parts(amounts: Floats, total: Floats) -> Floats:
     """Return amounts as parts of the cluster [..., R]: 0 of a dimension that it has none of or does not limit."""
-    return np.asarray(amounts / np.where((total > 0) & np.isfinite(total), total, np.inf))
+    return np.asarray(amounts / np.where(total > 0, total, np.inf))
 
 
 def dominant(parts: Floats) -> Floats:
@@ -107,7 +107,7 @@ def _divided(weight: Floats, minimum: Floats, wanted: Floats, whole: float) -> F
     order = np.argsort(levels, kind="stable")
     levels, slopes = levels[order], np.cumsum(slopes[order])
     given = asked + np.concatenate(([0.0], np.cumsum(slopes[:-1] * np.diff(levels))))
-    if not len(levels) or given[-1] <= whole:  # the rest is for those without a weight, as if they had one alike
+    if given[-1] <= whole:  # the rest is for those without a weight, as if they had one alike
         part, rest = np.where(growing, wanted, least), ~growing
         left = max(whole - float(part[growing].sum()), 0.0)
         if rest.any():

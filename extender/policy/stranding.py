@@ -30,7 +30,7 @@ class UsualPods:
 
     `demand` [R', M] is what a pod of each class asks for, of the `columns` [R'] that any asks for. Of each device [D]:
     its column, the `part` [D, M] of the pods that ask for it that a class is, the `unit` [D] that is one device, and
-    the `beyond` [D, M] up to which a rest of a unit is of no use to a class: its demand, infinite from a unit on.
+    what each class has `asked` [D, M] for: less of it than that is of no use to the class.
     """
 
     columns: Rows
@@ -38,7 +38,7 @@ class UsualPods:
     devices: Rows
     part: Floats
     unit: Floats
-    beyond: Floats
+    asked: Floats
 
 
 def usual_pods(demand: Floats, count: Counts, devices: Rows) -> UsualPods:
@@ -53,7 +53,7 @@ def usual_pods(demand: Floats, count: Counts, devices: Rows) -> UsualPods:
         devices=devices,
         part=askers / np.maximum(askers.sum(axis=1, keepdims=True), 1),
         unit=unit,
-        beyond=np.where(asked < unit.reshape(-1, 1), asked, np.inf),
+        asked=asked,
     )
 
 
@@ -88,7 +88,7 @@ def stranded(free: Floats, usual: UsualPods) -> Floats:
         lost += there * (1.0 - fits @ part) / unit
         rest = there % unit
         if rest.any():
-            lost += rest * ((fits & (rest[:, np.newaxis] < usual.beyond[device])) @ part) / unit
+            lost += rest * ((fits & (rest[:, np.newaxis] < usual.asked[device])) @ part) / unit
     return lost
 
 

@@ -207,6 +207,12 @@ def test_ffd_rules_order_task_classes_by_product_and_by_sum():
     assert_allclose(TASK_RULES["ffd-sum"](demand, free), [0.6, 0.925])
 
 
+def test_by_product_a_machine_without_devices_tells_tasks_apart_by_the_others():
+    # It has no GPU, so that every task demands none of it there.
+    demand = np.array([[0.5, 0.2, 0.0], [0.25, 0.25, 0.0]])
+    assert_allclose(TASK_RULES["ffd-prod"](demand, np.array([1.0, 1.0, 0.0])), [0.1, 0.0625])
+
+
 def test_task_rules_by_hand():
     demand, free = np.array([[0.5, 0.0], [0.25, 0.25]]), np.array([1.0, 0.5])
     assert_allclose(TASK_RULES["dot"](demand, free), [0.5, 0.25 + 0.125])

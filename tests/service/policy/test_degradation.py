@@ -34,5 +34,11 @@ def test_the_delay_on_a_link_grows_in_proportion_up_to_the_knee_and_never_shrink
     assert (np.diff([slower(load) for load in np.linspace(0, 40, 200)], axis=0) >= 0).all()
 
 
+def test_there_is_a_least_that_a_disk_and_a_link_keep_however_much_is_wanted_of_them():
+    # A disk seeks for 12.7 ms after every 16 ms, a link keeps half.
+    left = goodput(np.full(3, 1000.0), disks=DISKS, links=LINKS)
+    assert left.tolist() == pytest.approx([1, 16 / 28.7, 0.5])
+
+
 def test_without_loss_all_is_left():
     assert goodput(np.full(3, 9.0), disks=DISKS, links=LINKS, loss=0.0).tolist() == [1, 1, 1]

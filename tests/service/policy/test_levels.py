@@ -77,7 +77,8 @@ def test_what_is_stranded_comes_before_shape_and_fullness():
 
 def test_scores_of_any_size_are_told_apart_behind_what_is_stranded():
     scores, alike = np.array([-np.inf, 3.0, 2.0, 5.0]), np.zeros(4)
-    assert levels(scores, alike, step=0.0, strands=np.array([0, 0, 0, 1])).tolist() == [8, 10, 9, 8]
+    for most in (1, 9):
+        assert levels(scores, alike, step=0.0, strands=np.array([0, 0, 0, most])).tolist() == [8, 10, 9, 8]
 
 
 def test_where_everywhere_as_much_is_stranded_it_changes_nothing():
@@ -85,3 +86,14 @@ def test_where_everywhere_as_much_is_stranded_it_changes_nothing():
     alike = np.full(3, 7)
     assert levels(scores, fullness, step=0.05, strands=alike).tolist() == levels(scores, fullness, step=0.05).tolist()
     assert best(scores, fullness, step=0.05, strands=alike).tolist() == best(scores, fullness, step=0.05).tolist()
+
+
+numbers = st.integers(-3, 3)
+
+
+@given(st.lists(st.tuples(numbers, st.sampled_from([0.0, 0.5, 1.0]), numbers), max_size=9), st.sampled_from([0.0, 2.0]))
+def test_the_best_are_those_of_the_first_level(nodes, step):
+    scores, fullness, strands = np.array(nodes, dtype=float).reshape(-1, 3).T
+    for stranded in (None, strands.astype(np.int64)):
+        found = best(scores, fullness, step=step, strands=stranded)
+        assert found.tolist() == (levels(scores, fullness, step=step, strands=stranded) == 10).tolist()

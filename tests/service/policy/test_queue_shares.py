@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from extender.policy.shares import queue_shares, scaled_minimums
+from extender.policy.shares import parts_as_wanted, queue_shares, scaled_minimums
 
 
 def shares(*queues):
@@ -41,6 +41,21 @@ def test_where_nobody_has_a_weight_all_get_the_same_but_none_less_than_its_minim
     assert_allclose(shares((0, 0.1, -1, True), (0, 0.3, -1, True)), [0.5, 0.5])
     assert_allclose(shares((0, 0.1, -1, True), (0, 0.7, -1, True)), [0.3, 0.7])
     assert_allclose(shares((0, 0, -1, True), (0, 0, -1, True)), [0.5, 0.5])
+
+
+def wanted_parts(*siblings):
+    """Each sibling: (weight, minimum, wanted)."""
+    weight, minimum, wanted = np.array(siblings, dtype=float).T
+    return parts_as_wanted(weight, minimum, np.full(len(siblings), -1), wanted)
+
+
+def test_a_minimum_counts_as_far_as_it_is_wanted():
+    # The minimums are more than the whole. The first wants a tenth only, so nobody's is scaled down.
+    assert_allclose(wanted_parts((1, 0.7, 0.1), (1, 0.5, np.inf)), [0.1, 0.9])
+
+
+def test_what_those_with_a_weight_do_not_want_goes_to_those_without():
+    assert_allclose(wanted_parts((1, 0, 0.3), (0, 0, np.inf), (0, 0.1, np.inf)), [0.3, 0.35, 0.35])
 
 
 def test_parents_divide_what_their_children_may_use():

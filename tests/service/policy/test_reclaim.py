@@ -39,6 +39,20 @@ def test_a_child_has_a_right_by_its_parents_minimum_while_that_is_not_met(parent
     assert found.tolist() == [expected, False], "the other is at its fair share or above"
 
 
+def test_a_parents_minimum_counts_as_far_as_its_fair_share_goes():
+    # The parent is sure of 0.8, but there is only 0.5 for it, and it has that: what its child lacks, a sibling has.
+    groups_of = np.array([[0, 2], [1, 2]])
+    share, fair, minimum = np.array([0.0, 0.5, 0.5]), np.array([0.25, 0.25, 0.5]), np.array([0.0, 0.0, 0.8])
+    assert not below_minimum_share(share, fair, minimum, np.array([True, True]), groups_of).any()
+
+
+def test_a_parents_minimum_gives_no_right_to_a_queue_that_is_not_below_it():
+    # The first queue is below a parent that lacks 0.4, the second below none.
+    groups_of = np.array([[0, 2], [1, -1]])
+    share, fair, minimum = np.array([0.0, 0.2, 0.0]), np.array([0.5, 0.5, 0.5]), np.array([0.0, 0.0, 0.4])
+    assert below_minimum_share(share, fair, minimum, np.array([True, True]), groups_of).tolist() == [True, False]
+
+
 def test_what_is_above_the_fair_share_is_the_most_that_may_be_cut():
     assert excess(np.array([0.7, 0.2]), np.array([0.5, 0.5])) == pytest.approx([0.2, 0.0])
 

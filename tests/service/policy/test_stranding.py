@@ -121,6 +121,21 @@ def test_a_pod_takes_what_is_sought_by_the_device():
     assert more.tolist() == [1.0, 0.0]
 
 
+def test_a_pod_strands_what_those_left_with_too_little_could_have_used():
+    # Of 8 cores and 2 GPUs it leaves 4 and 1: of no use to one of four pods. Of 7 cores and 2 GPUs, which were of no
+    # use to that one already, it leaves 3 and 1: of no use to anybody.
+    pods = usual(((4, 1), 3), ((8, 2), 1))
+    free, nobody = np.array([[8.0, 2.0], [64.0, 8.0], [7.0, 2.0]]), np.zeros((3, 1))
+    assert lost_more(np.array([4.0, 1.0]), free, nobody, pods).tolist() == [1 / 4, 0, 1 - 2 / 4]
+
+
+def test_parts_of_devices_are_counted_in_whole_ones():
+    # Two GPUs, in thousandths, of a node where one pod more would ask for half of each.
+    pods = usual(((4, 1000), 1))
+    assert lost_more(np.array([4.0, 2000.0]), np.array([[64.0, 8000.0]]), np.array([[0.5]]), pods).tolist() == [1.0]
+    assert lost_more(np.array([64.0, 2000.0]), np.array([[64.0, 8000.0]]), np.zeros((1, 1)), pods).tolist() == [6.0]
+
+
 def test_what_is_kept_of_nodes_is_what_would_be_worked_out_anew():
     # Nodes change, and some are asked about or all, for two kinds of pods by turns.
     draw, who, nodes = np.random.default_rng(1), usual(((4, 1), 3), ((8, 2), 1)), 40
