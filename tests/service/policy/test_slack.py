@@ -25,7 +25,7 @@ def test_use_of_which_one_half_is_missing_is_the_other_half_and_of_which_both_ar
 
 
 def test_a_system_that_uses_less_than_its_part_does_not_make_room():
-    assert_allclose(used(rows([1]), rows([0]), rows([2])), [[0]])
+    assert_allclose(used(rows([1], [1]), rows([0], [NAN]), rows([2], [2])), [[0], [0]])
 
 
 def test_a_load_that_neither_pods_nor_the_system_account_for_is_told_and_a_small_difference_is_none():
@@ -43,12 +43,20 @@ def test_a_young_pod_counts_as_expected_and_only_once():
     assert_allclose(ramped_up(rows([5]), rows([1]), rows([4])), [[8]])
 
 
+def test_a_young_pod_that_was_measured_at_more_than_its_node_takes_nothing_off_what_is_expected():
+    assert_allclose(ramped_up(rows([1]), rows([3]), rows([4])), [[4]])
+
+
 def test_idle_room_is_what_use_leaves_below_the_threshold():
     assert_allclose(idle_room(rows([3, 1], [9, 1]), rows([10, 2], [10, 2]), rows(0.8, 0.5)), [[5, 0.6], [0, 0]])
 
 
 def test_what_was_not_measured_is_no_room_and_what_is_not_limited_is_any_room():
     assert_allclose(idle_room(rows([NAN, NAN]), rows([10, INF]), rows(0.8)), [[0, INF]])
+
+
+def test_with_a_threshold_of_nothing_there_is_no_room_not_even_of_what_is_not_limited():
+    assert_allclose(idle_room(rows([3, 1]), rows([10, INF]), rows(0.0)), [[0, 0]])
 
 
 def test_over_is_by_how_much_use_passes_the_threshold_and_never_of_what_was_not_measured():
