@@ -53,6 +53,35 @@ def test_a_pod_that_needs_more_on_some_nodes_takes_there_what_it_needs():
     assert (placed, [(way.node, way.victims.tolist()) for way in ways]) == (3, [(0, [0]), (0, [1])])
 
 
+def test_a_node_where_the_pod_may_not_go_is_neither_filled_nor_cleared():
+    # Only the third is allowed. The first has room, the second a pod in the way, as the third.
+    free, pods = np.array([[9.0, 1.0], [9.0, 0.0], [9.0, 0.0]]), in_the_way([1, 2], [1, 1])
+    demand, allowed = np.array([1.0, 1.0]), np.array([False, False, True])
+    placed, (way,) = MakingWay(free, pods).ways(demand, allowed, 3, 9)
+    assert (placed, way.node, way.victims.tolist()) == (1, 2, [1])
+
+
+def test_a_node_that_is_over_allocated_takes_no_room_from_others():
+    # The first has 2 places less than nothing, the second has 2.
+    look = MakingWay(np.array([[9.0, -2.0], [9.0, 2.0]]), in_the_way([], []))
+    assert look.ways(np.array([1.0, 1.0]), np.ones(2, dtype=bool), 3, 9) == (2, [])
+
+
+def test_a_pod_has_a_way_if_it_fits_once_all_go_who_may():
+    free, pods = np.array([[9.0, 1.0], [1.0, 0.0]]), in_the_way([0, 0, 1], [1, 1, 3], may_go=[True, False, True])
+    look, everywhere = MakingWay(free, pods), np.ones(2, dtype=bool)
+    assert look.most().tolist() == [9, 3]
+    assert [look.possible(np.array([1.0, places]), everywhere) for places in (3.0, 4.0)] == [True, False]
+    assert not look.possible(np.array([9.0, 3.0]), everywhere), "one has the CPU for it, the other the places"
+    assert not look.possible(np.array([1.0, 3.0]), np.array([True, False]))
+
+
+def test_a_look_changes_nothing_of_what_it_was_given():
+    free, pods = np.array([[9.0, 1.0]]), in_the_way([0], [1])
+    assert MakingWay(free, pods).ways(np.array([1.0, 1.0]), np.ones(1, dtype=bool), 2, 9)[0] == 2
+    assert (free.tolist(), pods.may_go.tolist()) == ([[9, 1]], [True])
+
+
 def test_a_checkpoint_takes_everything_back():
     look = MakingWay(np.array([[9.0, 1.0]]), in_the_way([0, 0], [1, 1]))
     before = look.checkpoint()

@@ -120,10 +120,12 @@ def test_where_nobody_knows_what_runs_nothing_is_overbooked():
 
 
 def test_a_node_on_which_room_is_reserved_is_not_overbooked():
-    there = running((0, 100.0, LINK))
-    snapshot = cluster((10,) * 6, allocated=[[*LINK, 0]])
-    waiting = tasks((0, 1, (10, 10)), (1, 1, LINK), running=there)
+    # It is reserved for who takes the whole disk: CPU and memory, and a fifth more of the link, would do for the other.
+    there = running((0, 100.0, (1, 1, 6, 0, 6)))
+    snapshot = cluster((10,) * 6, allocated=[[1, 1, 6, 0, 6, 0]])
+    waiting = tasks((0, 1, (1, 1, 10)), (1, 1, LINK), running=there)
     reserved = Carried(reserved={"class0": Reservation((("class0", "n0", 1),), 500.0)})
+    assert pairs(once(snapshot, waiting, Policy(overbook=0.2))) == [(1, 0)]
     assert pairs(once(snapshot, waiting, Policy(overbook=0.2), carried=reserved)) == []
 
 
