@@ -71,6 +71,12 @@ def test_what_nobody_else_can_use_is_offered_to_gangs_that_were_left_out():
     assert sum(started(once(cluster((4,), (4,)), waiting, Policy(fairness=0.9)), 4)) == 8
 
 
+def test_a_gang_that_was_left_out_and_goes_after_all_has_more_than_its_least_where_there_is_room():
+    # 4 CPUs, in fair turns: four of five gangs of 3 get 1 each, then two of them 2. By itself one has its 3, and 1.
+    waiting = with_gangs(tasks(*[(job, 4, (1,)) for job in range(5)]), range(5), [3] * 5)
+    assert sorted(started(once(cluster((4,)), waiting, Policy(fairness=0.9)), 5)) == [0, 0, 0, 0, 4]
+
+
 def test_of_gangs_that_were_left_out_the_first_of_a_fifo_queue_is_tried_first():
     waiting = with_gangs(tasks((0, 4, (1,)), (0, 4, (1,)), (0, 4, (1,))), [0, 1, 1], [4, 4])
     assert Gangs(waiting).in_line([1, 0]) == [1, 0]
@@ -130,6 +136,21 @@ def test_a_starved_gang_that_is_more_than_its_queues_part_has_its_turn_like_any_
         waiting.jobs, queue=np.array([0, 1]), queue_names=["other", "its own"], queue_weight=np.array([0.5, 0.5])
     )
     assert started(once(cluster((4,)), replace(waiting, jobs=jobs), now=1000.0), 2) == [0, 4]
+
+
+def test_what_a_gang_that_has_begun_still_lacks_goes_first_however_much_its_queue_has():
+    # 2 of 5 CPUs are the gang's, which lacks the 3 others: they alone are more than its queue's half.
+    waiting = with_gangs(tasks((0, 4, (1,)), (1, 3, (1,)), held=[[0] * 6, [2, *[0] * 5]]), [-1, 0], [3])
+    jobs = replace(
+        waiting.jobs, queue=np.array([0, 1]), queue_names=["other", "its own"], queue_weight=np.array([0.5, 0.5])
+    )
+    snapshot = cluster((5,), allocated=[[2, *[0] * 5]])
+
+    def starts(since):
+        return started(once(snapshot, replace(waiting, jobs=jobs, since=np.array([900.0, since])), now=1000.0), 2)
+
+    assert starts(0.0) == [3, 0]
+    assert starts(-np.inf) == [0, 3]
 
 
 def test_a_starved_gang_does_not_go_before_its_fifo_queues_head():
