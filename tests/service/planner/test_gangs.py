@@ -104,9 +104,10 @@ def test_a_gang_that_does_not_fit_now_says_so():
 
 @pytest.mark.parametrize("classes", [[(0, 3, (2,))], [(0, 1, (2,)), (0, 2, (2,))]])
 def test_a_gang_that_would_not_fit_if_all_nodes_were_empty_is_too_large(classes):
-    # Each node of 3 holds one task of 2, whatever classes the tasks are of.
+    # Each node of 3 holds one task of 2, whatever classes the tasks are of. The last two do not allow them.
     gangs = with_gangs(tasks(*classes), [0] * len(classes), [3])
-    plan = once(cluster((3,), (3,)), gangs, explain=True)
+    gangs = replace(gangs, barred=np.array([[False, False, True, True]] * len(classes)))
+    plan = once(cluster(*[(3,)] * 4), gangs, explain=True)
     said = "its gang of 3 is too large: empty, the nodes that allow it hold 2"
     assert {(held.kind, held.text) for held in plan.held.values()} == {("too-large", said)}
 
