@@ -100,6 +100,21 @@ def test_room_that_others_took_counts_for_a_moment_only():
     assert plan.again_at == 68.0  # 60 + (10 - 2): this room stays empty
 
 
+def test_a_chance_that_others_took_counts_as_long_however_many_plans_follow():
+    planner, alone = Planner(replace(POLICY, srtf=9.0, pass_counts=2.0)), tasks(reader(0, [0], of=3))
+    planner.plan(nodes(3, {2}), tasks(reader(0, [0], of=3), (1, 1, FULL), work=[1.0, 9.0]), 0.0)
+    for now, passed in ((0.5, 0.5), (1.5, 1.5), (9.0, 2.0)):
+        assert waited(planner.plan(nodes(3, set()), alone, now)) == LocalityWait(0, passed, 2.0 - passed)
+
+
+def test_a_job_of_which_nothing_waits_keeps_its_wait_as_long_as_it_is_there():
+    # It has waited for 4 s and is there with what runs. Room that others took counts for 2 s more.
+    carried = Carried(locality={"runs": LocalityWait(0, 4.0, 2.0), "gone": LocalityWait(0, 4.0)}, planned_at=100.0)
+    waiting = replace(tasks((0, 1, FULL)), jobs_there=["job0", "runs"])
+    plan = once(nodes(3, set()), waiting, POLICY, now=150.0, carried=carried)
+    assert plan.carried.locality == {"runs": LocalityWait(0, 6.0)}
+
+
 def test_time_does_not_count_while_the_job_is_held_for_fairness():
     fair = replace(POLICY, fairness=0.99, srtf=0.0)
     waiting = tasks(reader(0, [0], of=3), (1, 9, FULL), held=[[2, *[0] * 5], [0] * 6])
@@ -163,6 +178,34 @@ def test_after_the_first_wait_the_rack_will_do_and_after_the_second_anywhere():
     ):
         carried = Carried(locality={"job0": LocalityWait(0, 0.0, np.inf)}, planned_at=100.0)
         assert pairs(once(nodes(4, free), waiting, RACKS, now=100.0 + seconds, carried=carried)) == taken
+
+
+def test_nodes_that_are_in_no_rack_are_on_no_rack_together():
+    # Blocks are on node 0, which is in none as node 1 is, and on node 2, which is with node 3.
+    waiting = with_racks(tasks(reader(0, [0], [2], of=4)), -1, -1, 0, 0)
+    carried = Carried(locality={"job0": LocalityWait(0, 10.0)}, planned_at=0.0)
+    assert pairs(once(nodes(4, {1}), waiting, RACKS, carried=carried)) == []
+    assert pairs(once(nodes(4, {3}), waiting, RACKS, carried=carried)) == [(0, 3)]
+    anywhere = Carried(locality={"job0": LocalityWait(2)}, planned_at=0.0)
+    plan = once(nodes(4, {1}), waiting, RACKS, carried=anywhere)
+    assert [terms.level for terms in plan.terms] == [2]
+
+
+def test_racks_come_before_zones_and_zones_before_anywhere():
+    # Rack and zone of each node; the block is on node 0.
+    zones = replace(tasks(reader(0, [0], of=4)), topology=np.array([[0, 0, 1, 2], [0, 0, 0, 1]]))
+    policy = replace(POLICY, locality_waits=(10.0, 5.0, 3.0))
+    for seconds, free, taken, level in (
+        (9.0, {1, 2, 3}, [], []),
+        (18.0, {1, 2, 3}, [(0, 1)], [1]),
+        (10.0, {2, 3}, [], []),
+        (15.0, {2, 3}, [(0, 2)], [2]),
+        (15.0, {3}, [], []),
+        (18.0, {3}, [(0, 3)], [3]),
+    ):
+        carried = Carried(locality={"job0": LocalityWait(0, seconds)}, planned_at=0.0)
+        plan = once(nodes(4, free), zones, policy, carried=carried)
+        assert (pairs(plan), [terms.level for terms in plan.terms]) == (taken, level)
 
 
 def test_a_start_on_the_rack_waits_for_the_rack_only():

@@ -48,7 +48,7 @@ def test_more_tasks_than_are_looked_at_at_once_have_their_words():
 
 
 def test_beyond_the_node_each_is_told_of_the_nodes_of_its_own_racks():
-    waiting = with_racks(tasks(reader(0, [0], [0, 2], of=5)), 0, 0, 1, 1, -1)
+    waiting = with_racks(tasks(reader(0, [0], [0, 2], of=5)), 0, 0, 1, 1, 2)
     carried = Carried(locality={"job0": LocalityWait(0, 12.0)}, planned_at=0.0)
     found = held(nodes(5, {4}), waiting, RACKS, carried=carried)
     words = "waits for rack-local room: {} preferred nodes, all full; anywhere from 15 s on"
