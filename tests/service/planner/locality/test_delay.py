@@ -222,9 +222,18 @@ def test_a_start_on_the_rack_reads_from_the_rack():
     waiting = with_racks(tasks((0, 1, (1,), 5.0, blocks(4, [0, 3]))), 0, 0, 1, 1)
     free = [(1, 1, 10, 10, 10, 10)] * 4
     load = [[1, 0, 4, 0, 0, 0], [0] * 6, [1, *[0] * 5], [1, *[0] * 5]]  # node 3 has more disk free, on another rack
-    carried = Carried(locality={"job0": LocalityWait(0, 10.0)}, planned_at=0.0)
-    plan = once(cluster(*free, allocated=load), waiting, RACKS, carried=carried)
-    assert (plan.assignments.node.item(), plan.assignments.source.item()) == (1, 0)
+    for wait in (LocalityWait(0, 10.0), LocalityWait(2)):  # the rack will do, or anywhere
+        plan = once(
+            cluster(*free, allocated=load), waiting, RACKS, carried=Carried(locality={"job0": wait}, planned_at=0.0)
+        )
+        assert (plan.assignments.node.item(), plan.assignments.source.item()) == (1, 0)
+
+
+def test_reads_from_elsewhere_share_the_disk_that_they_read_from():
+    # Both blocks are on node 0, which has no CPU free; its disk gives 10, of which each task reads 6.
+    waiting = tasks((0, 2, (1,), 6.0, blocks(2, [0], [0])))
+    snapshot = cluster((1, 1, 10, 10, 99, 99), (9, 9, 10, 10, 99, 99), allocated=[[1, *[0] * 5], [0] * 6])
+    assert pairs(once(snapshot, waiting, Policy())) == [(0, 1)]
 
 
 def test_what_prefers_nodes_waits_for_them_like_what_reads_blocks():
