@@ -19,13 +19,16 @@ from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.calm import calm_demand
 from extender.control.filter_order.waking import Waker
+from extender.control.holding.room_wanted import RoomWanted
 from extender.control.opportunistic.promises import Promises
 from extender.control.plan_input.builder import PlanInput, note_gang_turns
 from extender.control.pod_shapes import Shape, shape_of
+from extender.control.preemption.regular_first import RegularFirst
 from extender.control.queues.passed_over import PassedOver, PassedOverNow, passed_over_in
 from extender.control.release.planned import Planned, PlannedReleases, UngatedTurns, regular_only
 from extender.control.release.recover import unfinished
 from extender.control.release.refusals import ShapeRefusals
+from extender.control.release.room_for_all import RoomForAll
 from extender.control.release.sending import COMPLETED, PREEMPTING, SCALE_UP, Release, Sender
 from extender.control.release.unanswered import Unanswered
 from extender.control.release.without_node import WithoutNode
@@ -55,16 +58,6 @@ class Pace:
     scale_up_after: float = 0.0
 
 
-class NeedsNoPlan(Protocol):
-    """What releases pods that surely find room."""
-
-    def take(self, snapshot: Snapshot, slots: int, now: float) -> list[Release] | None:
-        """Claim at most so many; return their releases, None where a plan is needed."""
-
-    def awaits(self, now: float) -> bool:
-        """Say whether a plan would not know which room such pods take."""
-
-
 class PlacesOnIdleRoom(Protocol):
     """What starts pods on what others have reserved and do not use."""
 
@@ -80,23 +73,6 @@ class Promotes(Protocol):
 
     def step(self, snapshot: Snapshot, plan_input: PlanInput | None, now: float) -> Snapshot:
         """Begin what is due; return the cluster with that room taken."""
-
-
-class MakesWay(Protocol):
-    """What has opportunistic pods go that keep regular ones out."""
-
-    def step(self, planned: Planned, now: float) -> set[TaskClass]:
-        """Do so after a plan that came to its end; return the classes for which room comes free."""
-
-
-class HearsOfPlans(Protocol):
-    """What decides by each plan whether somebody waits for room."""
-
-    def note(self, planned: Planned | None, now: float) -> None:
-        """Take note of a plan that came to its end; None: there was nothing to plan, or room for all."""
-
-    def note_cut(self, now: float) -> None:
-        """Take note of a plan that ended with the last slot: nobody knows whom it would have left."""
 
 
 class Releaser:
@@ -115,11 +91,11 @@ class Releaser:
         pace: Pace,
         waker: Waker | None = None,
         *,
-        room_for_all: NeedsNoPlan | None = None,
+        room_for_all: RoomForAll | None = None,
         idle: PlacesOnIdleRoom | None = None,
         promoter: Promotes | None = None,
-        regular_first: MakesWay | None = None,
-        room_wanted: HearsOfPlans | None = None,
+        regular_first: RegularFirst | None = None,
+        room_wanted: RoomWanted | None = None,
     ) -> None:
         """Take who wakes pods without a gate, starts pods on idle room, and makes these regular.
 
@@ -344,8 +320,9 @@ class Releaser:
         self.passed_over.note(passed_over_in(waiting, plan.assignments, snapshot), now)
         self.kept_idle = plan.kept_idle
         self.again_at = min(plan.again_at, self._refusals.again_at(now))
+        is_whole = len(plan.assignments) < slots
         if self._room_wanted is not None:
-            if len(plan.assignments) < slots:
+            if is_whole:
                 self._room_wanted.note(planned, now)
             else:
                 self._room_wanted.note_cut(now)
@@ -355,13 +332,13 @@ class Releaser:
         self._wake(ungated, snapshot, now)
         # 5. Where the plan has come to its end, start some of those that are left on idle room;
         #    who keeps regular pods out goes.
-        if self._idle is not None and len(plan.assignments) < slots:
+        if self._idle is not None and is_whole:
             on_idle_room = self._idle.take(planned, slots - len(releases), now)
             for release in on_idle_room:
                 self._refusals.note_release(release.pod)
             releases += on_idle_room
         served: Collection[TaskClass] = ()
-        if self._regular_first is not None and len(plan.assignments) < slots:
+        if self._regular_first is not None and is_whole:
             served = self._regular_first.step(planned, now)
         # 6. Release some of those that got no node, so that kube-scheduler preempts or an autoscaler adds nodes.
         left = [task_class for task_class in planned.unplaced() if task_class not in served]
