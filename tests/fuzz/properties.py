@@ -26,7 +26,6 @@ PROPERTIES = {
     "names": orders.names,
     "units": orders.units,
     "dags": dags.dags,
-    "dags-in-time": dags.dags_in_time,
     "wrong-dags": dags.wrong_dags,
     "calm": churn.calm,
     "reads": churn.reads,
@@ -38,7 +37,7 @@ GROUPS = {
     "decoding": ("quantities", "amounts", "annotations", "objects", "wrong-objects"),
     "books": ("ledger", "forgotten", "shuffled", "backlog"),
     "order": ("sound", "never-empty", "priorities", "until-all-have-run", "names", "units"),
-    "graph": ("dags", "dags-in-time", "wrong-dags"),
+    "graph": ("dags", "wrong-dags"),
     "scenes": ("calm", "reads", "churn"),
     "http": ("requests", "sockets"),
 }
