@@ -3,7 +3,7 @@
 import ssl
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -26,16 +26,15 @@ class Access:
     followed: they could lead the token elsewhere.
     """
 
-    def __init__(self, url: str, access: UsageAccess, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, url: str, access: UsageAccess) -> None:
         self._url = url.rstrip("/")
         self._access = access
-        self._clock = clock
         self._pool: urllib3.PoolManager | None = None
         self._stamps: tuple[float, ...] = ()
 
     def post(self, path: str, form: Mapping[str, str], deadline: float) -> bytes:
-        """Return the body of a good answer that is whole before `deadline` (of `clock`). Raises UsageError."""
-        seconds = deadline - self._clock()
+        """Return the body of a good answer that is whole before `deadline` (monotonic). Raises UsageError."""
+        seconds = deadline - time.monotonic()
         if seconds <= 0:
             raise UsageError("slow", f"{self._url}: no answer in time")
         timeout = urllib3.Timeout(connect=min(_CONNECT_SECONDS, seconds), read=seconds)
@@ -78,7 +77,7 @@ class Access:
         while part := reply.read1(_CHUNK, decode_content=True):
             parts.append(part)
             size += len(part)
-            if self._clock() > deadline:
+            if time.monotonic() > deadline:
                 raise TimeoutError
             if size > MOST_BYTES:
                 raise UsageError("malformed", f"{self._url}: the answer is larger than {MOST_BYTES:,} bytes")

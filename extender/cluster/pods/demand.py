@@ -98,11 +98,11 @@ def declared(
         raise BadAnnotation(f"annotation {name}: {error}; accepted: {accepted}") from None
 
 
-def seconds(annotation: str | None, name: str = DURATION_ANNOTATION) -> float | None:
+def seconds(annotation: str | None) -> float | None:
     """Return the seconds that an annotation declares, 0.001 to 1e9; None without annotation. Raises BadAnnotation."""
     if annotation is None:
         return None
-    require_at_most(LONGEST_NUMBER, annotation, name)
+    require_at_most(LONGEST_NUMBER, annotation, DURATION_ANNOTATION)
     text = annotation.strip().removesuffix("s")
     try:
         declared_seconds = float(text) if _DIGITS_OF_A_FLOAT.issuperset(text) else 0.0
@@ -110,18 +110,18 @@ def seconds(annotation: str | None, name: str = DURATION_ANNOTATION) -> float | 
         declared_seconds = 0.0
     if not _SHORTEST_SECONDS <= declared_seconds <= _LONGEST_SECONDS:
         accepted = 'seconds from 0.001 to 1e9, such as "90" or "2.5s"'
-        raise BadAnnotation(f"annotation {name}: {annotation!r}; accepted: {accepted}")
+        raise BadAnnotation(f"annotation {DURATION_ANNOTATION}: {annotation!r}; accepted: {accepted}")
     return declared_seconds
 
 
-def counted(annotation: str | None, name: str = TASKS_ANNOTATION) -> int | None:
+def counted(annotation: str | None) -> int | None:
     """Return the number of tasks that an annotation declares; None without annotation. Raises BadAnnotation."""
     if annotation is None:
         return None
-    require_at_most(LONGEST_NUMBER, annotation, name)
+    require_at_most(LONGEST_NUMBER, annotation, TASKS_ANNOTATION)
     text = annotation.strip()
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and 1 <= int(text) <= _MOST_TASKS):
-        raise BadAnnotation(f'annotation {name}: {annotation!r}; accepted: a whole number, such as "200"')
+        raise BadAnnotation(f'annotation {TASKS_ANNOTATION}: {annotation!r}; accepted: a whole number, such as "200"')
     return int(text)
 
 

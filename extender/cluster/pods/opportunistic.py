@@ -69,23 +69,23 @@ class Needs:
     ungranted: bool = False
 
 
-def chosen(annotation: str | None, name: str = OPPORTUNISTIC_ANNOTATION) -> str | None:
+def chosen(annotation: str | None) -> str | None:
     """Return what an annotation chooses, one of three; None without annotation. Raises BadAnnotation."""
     if annotation not in (None, ONLY, NEVER, ALLOWED):
-        raise BadAnnotation(f"annotation {name}: {annotation[:64]!r}; accepted: {ONLY}, {NEVER}, {ALLOWED}")
+        raise BadAnnotation(
+            f"annotation {OPPORTUNISTIC_ANNOTATION}: {annotation[:64]!r}; accepted: {ONLY}, {NEVER}, {ALLOWED}"
+        )
     return annotation
 
 
-def regular_requests(
-    annotation: str | None, pod: PodResources | None = None, name: str = REGULAR_REQUESTS_ANNOTATION
-) -> RegularRequests | None:
+def regular_requests(annotation: str | None, pod: PodResources | None = None) -> RegularRequests | None:
     """Return what an annotation says that a pod requests as a regular one; None without annotation.
 
     Raises BadAnnotation, also where it names containers that the `pod` does not have.
     """
     if annotation is None:
         return None
-    require_at_most(LONGEST_REQUESTS, annotation, name)
+    require_at_most(LONGEST_REQUESTS, annotation, REGULAR_REQUESTS_ANNOTATION)
     try:
         requests = msgspec.json.decode(annotation, type=RegularRequests)
         if not any(requests.parts):
@@ -97,7 +97,7 @@ def regular_requests(
             _require_known(requests, pod)
     except (msgspec.DecodeError, BadQuantity, RecursionError) as error:
         accepted = 'a JSON object such as {"containers": {"main": {"cpu": "2", "memory": "4Gi"}}}'
-        raise BadAnnotation(f"annotation {name}: {error}; accepted: {accepted}") from None
+        raise BadAnnotation(f"annotation {REGULAR_REQUESTS_ANNOTATION}: {error}; accepted: {accepted}") from None
     return requests
 
 

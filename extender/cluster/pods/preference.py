@@ -22,14 +22,14 @@ MOST_NODES = 1_000
 _HOLDS_ENOUGH = 0.5
 
 
-def declared_input(annotation: str | None, name: str = INPUT_ANNOTATION) -> InputHolders:
+def declared_input(annotation: str | None) -> InputHolders:
     """Return the nodes that an annotation declares to hold the pod's input, sorted; none without annotation.
 
     Nodes that hold nothing are left out. Raises BadAnnotation, which names the annotation and what is accepted.
     """
     if annotation is None:
         return ()
-    require_at_most(LONGEST_INPUT, annotation, name)
+    require_at_most(LONGEST_INPUT, annotation, INPUT_ANNOTATION)
     try:
         inputs = msgspec.json.decode(annotation, type=dict[str, Any])
         if len(inputs) > MOST_NODES:
@@ -37,7 +37,7 @@ def declared_input(annotation: str | None, name: str = INPUT_ANNOTATION) -> Inpu
         amounts = {node: _bytes(node, quantity) for node, quantity in inputs.items()}
     except (msgspec.DecodeError, BadQuantity, RecursionError) as error:
         accepted = 'a JSON object of nodes and bytes such as {"node-a": "128Mi", "node-b": "128Mi"}'
-        raise BadAnnotation(f"annotation {name}: {error}; accepted: {accepted}") from None
+        raise BadAnnotation(f"annotation {INPUT_ANNOTATION}: {error}; accepted: {accepted}") from None
     return tuple(sorted((node, amount) for node, amount in amounts.items() if amount > 0))
 
 
