@@ -39,7 +39,7 @@ _ROUNDING = 1e-9
 
 
 class Reservations:
-    """What is reserved while a plan is made; `room` are amounts [R, N], already taken from the board's `free`.
+    """What is reserved while a plan is made, already taken from the board's `free`.
 
     `levels` are the classes [C] by priority, the highest first.
     """
@@ -49,7 +49,7 @@ class Reservations:
         self._outranking: Mask = ~levels[-1]
         queues = [len(np.unique(board.fairness.queue[level & board.alive])) for level in levels]
         alone = [level for level, count in zip(levels, queues, strict=True) if count <= 1]
-        self._alone: Mask = np.any([np.zeros_like(self._outranking), *alone], axis=0)
+        self._outranks_alone: Mask = self._outranking & np.any([np.zeros_like(self._outranking), *alone], axis=0)
         self._before = board.carried
         self.reserved: dict[str, Reservation] = {}
         self.owed: dict[str, float] = {}
@@ -105,11 +105,7 @@ class Reservations:
         for queue in self._queues(due):
             rows = (due & (fairness.queue == queue)).nonzero()[0]
             rows = rows[np.argsort(fairness.due[rows], kind="stable")][:_CLASSES_TRIED]
-            claimants = (self._claimant_of(row) for row in rows.tolist())
-            next(
-                (one for one in claimants if self._may_claim(one) and not self._fits_now(one) and self._claim(one)),
-                None,
-            )
+            self._reserve_for_first(rows.tolist())
 
     # -- at its end
 
@@ -147,11 +143,7 @@ class Reservations:
             return
         waits = self._left_waiting(level & self._outranking)
         for queue in self._queues(waits):
-            claimants = map(self._claimant_of, self._longest_waiting(waits, queue))
-            next(
-                (one for one in claimants if self._may_claim(one) and not self._fits_now(one) and self._claim(one)),
-                None,
-            )
+            self._reserve_for_first(self._longest_waiting(waits, queue))
 
     def reserve_for_queues(self, level: Mask) -> None:
         """Reserve room for queues below their part of which nothing fits anywhere."""
@@ -164,8 +156,9 @@ class Reservations:
             single = np.array([row for row in rows if self._gangs.of[row] < 0], dtype=np.intp)
             if self._any_fits(single):
                 continue
-            may = (one for one in map(self._claimant_of, rows) if self._may_claim(one) and self._is_entitled(one))
-            next((one for one in may if self._claim(one)), None)
+            for claimant in map(self._claimant_of, rows):
+                if self._may_claim(claimant) and self._is_entitled(claimant) and self._claim(claimant):
+                    break
 
     def outcome(self, now: float) -> Carried:
         """Return what the next plan goes on with."""
@@ -182,6 +175,12 @@ class Reservations:
         return float(dominant_shares(idle, board.classes.total))
 
     # -- who may claim
+
+    def _reserve_for_first(self, rows: Sequence[int]) -> None:
+        """Reserve room for the first of these classes, or its gang, that may claim it and fits nowhere now."""
+        for claimant in map(self._claimant_of, rows):
+            if self._may_claim(claimant) and not self._fits_now(claimant) and self._claim(claimant):
+                return
 
     def _is_due(self, level: Mask) -> bool:
         """Whether anybody who waits in a level is due."""
@@ -275,7 +274,7 @@ class Reservations:
         fairness, board = self._board.fairness, self._board
         if board.most is not None and len(board.taken) >= board.most:
             return 0.0
-        if self._outranking[claimant.row] and self._alone[claimant.row]:
+        if self._outranks_alone[claimant.row]:
             return 1.0
         queue = int(fairness.queue[claimant.row])
         saved = 0.0 if fairness.is_due(claimant.row) else float(self._takes(claimant).max())
@@ -284,7 +283,7 @@ class Reservations:
     def _is_entitled(self, claimant: Claimant) -> bool:
         fairness = self._board.fairness
         queue, takes = int(fairness.queue[claimant.row]), self._takes(claimant)
-        if self._outranking[claimant.row] and self._alone[claimant.row]:
+        if self._outranks_alone[claimant.row]:
             return True
         if not fairness.is_due(claimant.row):
             return fairness.queues.within_part(queue, takes)
