@@ -26,21 +26,11 @@ from extender.control.backlog.job_table import JobTable
 from extender.control.backlog.owners import Owners
 from extender.control.backlog.pod_groups import PodGroups
 from extender.control.backlog.pods import WAITING, PodIndex
-from extender.control.backlog.task_classes import (
-    Job,
-    Key,
-    PodPhase,
-    TaskClass,
-    key_of,
-    name_of,
-    phase_by_filter,
-    phase_of,
-    same_class,
-)
+from extender.control.backlog.task_classes import Job, PodPhase, TaskClass, phase_by_filter, phase_of, same_class
 from extender.control.backlog.tenancy import Tenancy
 from extender.control.backlog.volumes import Volumes
 
-__all__ = ["Backlog", "Job", "Key", "PodPhase", "TaskClass", "key_of", "name_of", "phase_of"]
+__all__ = ["Backlog", "Job", "PodPhase", "TaskClass", "phase_of"]
 
 DEFAULT_SECONDS = 60.0
 """How long a task is taken to run while nothing is known of it or of any other."""
@@ -229,15 +219,13 @@ class Backlog(PodIndex):
         self.changes += known is not None and known.opportunistic != pod.opportunistic
         if pod.claims:
             self._volumes.use(pod)
-        if known is None or before is None:
-            self._job_table.add(pod, task_class)
-            self.changes += 1
-        elif before == after:
+        if known is not None and before == after:
             task_class.refused -= _is_refused(known, phase)
             self._job_table.change_owner(known.owner, pod.owner, task_class.job)
-        else:
-            self._job_table.add(pod, task_class)
-            self.changes += 1
+            return
+        self._job_table.add(pod, task_class)
+        self.changes += 1
+        if known is not None and before is not None:
             if self.by_filter and phase is PodPhase.RUNNING:
                 task_class.released_at = max(task_class.released_at, now)
             self._leave(known, *before)
