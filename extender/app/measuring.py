@@ -107,8 +107,8 @@ class Places:
 class Measuring:
     """Reads the use of the cluster while `control` runs, where settings say from what; else it does nothing.
 
-    `alone` says which pods are measured one by one: the opportunistic ones. So are those that are `sampled` (UIDs), and
-    where anybody is, the pods that have ended within the window.
+    Opportunistic pods are measured one by one. So are those that are `sampled` (UIDs), and where anybody is, the pods
+    that have ended within the window.
     """
 
     def __init__(
@@ -116,7 +116,6 @@ class Measuring:
         settings: Settings,
         api: Api,
         registry: CollectorRegistry,
-        alone: Callable[[Pod], bool],
         sampled: Callable[[], Collection[str]] | None = None,
     ) -> None:
         usage, places = settings.usage, Places()
@@ -131,9 +130,9 @@ class Measuring:
 
             def pods() -> Sequence[Pod]:
                 if sampled is None:
-                    return [pod for pod in places.pods() if alone(pod)]
+                    return [pod for pod in places.pods() if pod.opportunistic]
                 uids = sampled()
-                chosen = [pod for pod in places.pods() if alone(pod) or pod.uid in uids]
+                chosen = [pod for pod in places.pods() if pod.opportunistic or pod.uid in uids]
                 return chosen + places.ended(usage.window_seconds + usage.interval_seconds)
 
             self.reader = UsageReader(
@@ -200,7 +199,7 @@ def measuring_of(
 ) -> Measuring:
     """Return what reads the use: of opportunistic pods one by one; where any may start, of some regular ones too."""
     some = partial(sampled, backlog, now, settings.usage.window_seconds) if settings.opportunistic.enabled else None
-    return Measuring(settings, api, registry, alone=lambda pod: pod.opportunistic, sampled=some)
+    return Measuring(settings, api, registry, some)
 
 
 def load_besides_pods_of(settings: Settings, measuring: Measuring, ledger: Ledger) -> LoadBesidesPods | None:

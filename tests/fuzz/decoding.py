@@ -59,7 +59,7 @@ def annotations(random, _size):
     require(told is None or 1 <= told <= 10**9, "tasks out of bounds", str(told))
     version_number(draws.odd_quantity(random))
     names = random.sample((*draws.LABELS, *draws.THEIRS), 3)
-    identity = identify("ns", "uid", {name: draws.odd_quantity(random) for name in names})
+    identity = identify("ns", {name: draws.odd_quantity(random) for name in names}, owner="uid")
     require(identity.job and identity.queue and identity.least >= 0, "an identity lacks a part", str(identity))
 
 

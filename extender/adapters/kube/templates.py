@@ -155,7 +155,7 @@ def _identity(meta: PodMeta, spec: PodSpec, owner: str | None) -> Identity:
     short = {name: text for name, text in annotations.items() if len(text) <= LONGEST_NAME}
     group = spec.scheduling_group.pod_group_name if spec.scheduling_group else None
     names = {**short, **(meta.labels or {})}
-    return identify(meta.namespace, "", names, pod_group=group, owner=owner)
+    return identify(meta.namespace, names, pod_group=group, owner=owner)
 
 
 def _near(namespace: str, spec: PodSpec) -> tuple[str, ...]:

@@ -133,17 +133,18 @@ class Nominations:
             object.__setattr__(self, "given", np.broadcast_to(0.0, self.demand.shape))
 
     def load(self, shape: tuple[int, ...], *, priority: int, uid: str) -> Floats | None:
-        """Return what nominated pods take from a pod of this priority [N, R]; None where there are none."""
-        return self._load(shape, self.demand, self.priorities >= priority, uid)
-
-    def given_to(self, shape: tuple[int, ...], *, besides: str) -> Floats | None:
-        """Return what opportunistic ones need, of any priority, without one pod [N, R]; None where there are none."""
-        return self._load(shape, self.given, np.asarray(self.given.any(axis=1)), besides)
-
-    def _load(self, shape: tuple[int, ...], amounts: Floats, counts: Mask, uid: str) -> Floats | None:
-        """Return what these rows that `counts` marks [K] have of each node [N, R], without those of a pod."""
+        """Return what nominated pods take from a pod of this priority and UID [N, R]; None where there are none."""
+        counts = self.priorities >= priority
         if uid in self.uids:
             counts[[place for place, other in enumerate(self.uids) if other == uid]] = False
+        return self._load(shape, self.demand, counts)
+
+    def given_to(self, shape: tuple[int, ...]) -> Floats | None:
+        """Return what opportunistic ones need, of any priority [N, R]; None where there are none."""
+        return self._load(shape, self.given, np.asarray(self.given.any(axis=1)))
+
+    def _load(self, shape: tuple[int, ...], amounts: Floats, counts: Mask) -> Floats | None:
+        """Return what these rows that `counts` marks [K] have of each node [N, R]."""
         if not counts.any():
             return None
         load = np.zeros(shape)

@@ -65,17 +65,18 @@ NOBODY = Identity()
 
 
 def identify(
-    namespace: str, uid: str, told: Mapping[str, str], *, pod_group: str | None = None, owner: str | None = None
+    namespace: str, told: Mapping[str, str], *, pod_group: str | None = None, owner: str | None = None
 ) -> Identity:
     """Return a pod's identity from what it is `told` by labels and annotations.
 
-    `pod_group` is spec.schedulingGroup.podGroupName, `owner` the UID of the controlling owner.
+    `pod_group` is spec.schedulingGroup.podGroupName, `owner` the UID of the controlling owner. `job` is empty
+    for a pod without either: it is a job of its own.
     """
     group = pod_group or _first(told, GROUPS)
     job = told.get(JOB_LABEL) or group or _first(told, _JOBS)
     named = _first(told, _QUEUES)
     return Identity(
-        job=f"{namespace}/{job}" if job else owner or uid,
+        job=f"{namespace}/{job}" if job else owner or "",
         stage=_first(told, _STAGES),
         queue=named or namespace,
         group=f"{namespace}/{group}" if group else "",

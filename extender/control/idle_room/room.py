@@ -88,7 +88,7 @@ def idle_room(
     layout = snapshot.layout
     shared = np.array([name in DIMENSIONS for name in layout.axis])
     held, given = _young(snapshot, measured, usage, expected)
-    waiting, coming = snapshot.nominations.given_to(layout.capacity.shape, besides=""), _coming(snapshot)
+    waiting, coming = snapshot.nominations.given_to(layout.capacity.shape), _coming(snapshot)
     for more in (None if young_regular is None else young_regular.expected, waiting, coming):
         given = given if more is None else given + more
     for one in (None if young_regular is None else young_regular.held, measured.gone):

@@ -1,6 +1,7 @@
 """Reading use as `control` is wired: from settings to the report, the metrics and the event."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -45,9 +46,9 @@ def measuring_of(url, registry=None, sampled=None, **opportunistic):
     }
     settings = parse({**HEAD, "usage": usage if url else {}, "opportunistic": opportunistic})
     registry = registry or CollectorRegistry()
-    measuring = Measuring(settings, None, registry, alone=lambda pod: pod.name == "one", sampled=sampled)
+    measuring = Measuring(settings, None, registry, sampled)
     measuring.take(NodesListed(NODES))
-    measuring.take(PodsListed(PODS))
+    measuring.take(PodsListed([PODS[0], replace(PODS[1], opportunistic=False)]))
     return measuring
 
 
@@ -103,7 +104,7 @@ def test_nodes_and_pods_are_those_that_the_watches_show(fake):
     measuring.take(NodeGone("b"))
     measuring.take(NodeSeen(Node("c", {})))
     measuring.take(PodGone("uid-1"))
-    measuring.take(PodSeen(Pod("uid-3", "lab", "one", {}, node="a")))
+    measuring.take(PodSeen(Pod("uid-3", "lab", "one", {}, node="a", opportunistic=True)))
     measuring.take(PodSeen(Pod("uid-2", "lab", "two", {}, node="b", finished=True)))
     assert {node.name for node in measuring.reader.nodes()} == {"a", "c"}
     assert [pod.uid for pod in measuring.reader.pods()] == ["uid-3"]
@@ -134,7 +135,7 @@ def test_sampled_pods_are_measured_too_and_so_is_who_has_ended_within_the_window
 def test_who_has_ended_is_not_asked_about_where_another_pod_has_its_name(fake):
     measuring, _ = sampling(fake.url)
     measuring.take(PodSeen(ended_on_a("uid-1", "one")))
-    measuring.take(PodSeen(Pod("uid-9", "lab", "one", {}, node="b")))
+    measuring.take(PodSeen(Pod("uid-9", "lab", "one", {}, node="b", opportunistic=True)))
     assert [pod.uid for pod in measuring.reader.pods()] == ["uid-9"]
 
 

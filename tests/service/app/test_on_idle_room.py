@@ -71,7 +71,7 @@ def wired(job, *names, enabled=True, registry=None, **wanted):
     for name in names:
         scene.apply(PodSeen(waiting(name, owner="uid-o", owner_kind="Job", owner_name="o", job="j")))
         scene.backlog.claim(f"uid-{name}", scene.now + 15)
-    measuring = Measuring(settings, server, registry, alone=lambda pod: pod.opportunistic)
+    measuring = Measuring(settings, server, registry)
     requests = EvictionRequests(scene.cluster, None)
     scene.said = []
     reporting = Reporting(CollectorRegistry(), lambda *event: scene.said.append(event))

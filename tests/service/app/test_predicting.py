@@ -47,7 +47,7 @@ class Wired:
         self.scene, self.now, self.registry = Scene(*NODES), NOW, CollectorRegistry()
         self.passed = 0.0
         self.measures = CollectorRegistry()
-        self.measuring = Measuring(settings, None, self.measures, alone=lambda pod: pod.opportunistic)
+        self.measuring = Measuring(settings, None, self.measures)
         requests = EvictionRequests(self.scene.cluster, None)
         reporting = Reporting(self.registry, lambda *_event: None)
         self.parts = on_idle_room(

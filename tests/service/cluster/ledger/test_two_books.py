@@ -121,10 +121,10 @@ def test_an_opportunistic_pod_counts_where_it_was_promised_also_when_kube_schedu
     filled = ledger(pod("p", nominated="b", promised="b"))
     filled.apply(PodSeen(pod("p", promised="b", version=2)))
     snapshot = filled.snapshot(0)
-    beyond = snapshot.nominations.given_to(snapshot.allocated.shape, besides="")
+    beyond = snapshot.nominations.given_to(snapshot.allocated.shape)
     assert beyond[snapshot.layout.rows["b"]].sum() == 110.0  # 100 CPU and 10 of memory
     filled.apply(PodSeen(pod("p", version=3)))
-    assert filled.snapshot(0).nominations.given_to(snapshot.allocated.shape, besides="") is None
+    assert filled.snapshot(0).nominations.given_to(snapshot.allocated.shape) is None
 
 
 @pytest.mark.parametrize("more", [{"opportunistic": False}, {"gates": ("dovetail.dev/hold",)}])
@@ -137,10 +137,9 @@ def test_a_nominated_pod_counts_with_what_no_resize_frees_and_is_given_the_rest(
     nominations = ledger(pod("p", nominated="b", priority=5), pod("q", opportunistic=False, nominated="c")).snapshot(0)
     shape, load = nominations.allocated.shape, nominations.nominations.load
     assert load(shape, priority=0, uid="")[:, :2].tolist() == [[0, 0], [0, 0], [100, 10]]
-    beyond = nominations.nominations.given_to(shape, besides="")
+    beyond = nominations.nominations.given_to(shape)
     assert beyond[:, :2].tolist() == [[0, 0], [100, 10], [0, 0]]
     assert beyond[:, 2:].sum() == 0
-    assert nominations.nominations.given_to(shape, besides="p") is None
     assert not nominations.given.any()  # it has no node, and is not in flight
 
 

@@ -5,12 +5,12 @@ import pytest
 from extender.cluster.pods.identity import Identity, identify
 
 
-def test_a_pod_that_says_nothing_is_a_job_of_its_own_in_the_queue_of_its_namespace():
-    assert identify("shop", "u1", {}) == Identity(job="u1", queue="shop")
+def test_a_pod_that_says_nothing_is_of_no_job_and_in_the_queue_of_its_namespace():
+    assert identify("shop", {}) == Identity(queue="shop")
 
 
 def test_pods_of_one_owner_are_one_job():
-    assert identify("shop", "u1", {}, owner="o") == Identity(job="o", queue="shop")
+    assert identify("shop", {}, owner="o") == Identity(job="o", queue="shop")
 
 
 def test_our_labels_come_before_those_of_others():
@@ -22,7 +22,7 @@ def test_our_labels_come_before_those_of_others():
         "spark-role": "executor",
         "kueue.x-k8s.io/queue-name": "other",
     }
-    assert identify("shop", "u1", told, owner="o") == Identity(job="shop/j", stage="map", queue="q", named="q")
+    assert identify("shop", told, owner="o") == Identity(job="shop/j", stage="map", queue="q", named="q")
 
 
 @pytest.mark.parametrize(
@@ -40,16 +40,16 @@ def test_our_labels_come_before_those_of_others():
     ],
 )
 def test_the_ecosystems_names_tell_the_job_and_some_of_them_a_group(label, more):
-    assert identify("shop", "u1", {label: "g"}, owner="o") == Identity(job="shop/g", queue="shop", **more)
+    assert identify("shop", {label: "g"}, owner="o") == Identity(job="shop/g", queue="shop", **more)
 
 
 def test_a_pod_group_of_the_workload_api_comes_before_the_ecosystems():
-    found = identify("shop", "u1", {"ray.io/cluster": "r"}, pod_group="g")
+    found = identify("shop", {"ray.io/cluster": "r"}, pod_group="g")
     assert (found.job, found.group) == ("shop/g", "shop/g")
 
 
 def test_a_group_may_say_itself_how_many_must_start_together():
     told = {"kueue.x-k8s.io/pod-group-name": "g", "kueue.x-k8s.io/pod-group-total-count": "8"}
-    assert identify("shop", "u1", told).least == 8
+    assert identify("shop", told).least == 8
     for text in ("many", "\u00b2", "9" * 5_000):  # a digit that is no number, and more digits than Python reads
-        assert identify("shop", "u1", {**told, "kueue.x-k8s.io/pod-group-total-count": text}).least == 0
+        assert identify("shop", {**told, "kueue.x-k8s.io/pod-group-total-count": text}).least == 0
