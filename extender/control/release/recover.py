@@ -10,8 +10,6 @@ from extender.control.backlog.gangs import partial_gangs
 from extender.control.opportunistic.promises import Promises
 from extender.verdict import judge
 
-_NO_PROMISES = Promises()
-
 _MOST_FAILURES = 3
 """After so many releases that failed a nomination is given up, so that its room is free."""
 
@@ -25,11 +23,7 @@ class Unfinished:
 
 
 def unfinished(
-    backlog: Backlog,
-    snapshot: Snapshot,
-    flights: set[str],
-    given_up: Iterable[Pod] = (),
-    promises: Promises = _NO_PROMISES,
+    backlog: Backlog, snapshot: Snapshot, flights: set[str], given_up: Iterable[Pod], promises: Promises
 ) -> Unfinished:
     """Return what is to be done about our nominations, by what the watches show and nothing else.
 

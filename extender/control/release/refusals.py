@@ -50,7 +50,7 @@ class ShapeRefusals:
         self._backlog = backlog
         self._trials: dict[Shape, _Trial] = {}
 
-    def trials_left(self, now: float, passed_by: Iterable[Pod] = ()) -> Mapping[Shape, int]:
+    def trials_left(self, now: float, passed_by: Iterable[Pod]) -> Mapping[Shape, int]:
         """Return how many more pods of each refused shape may be released now; `passed_by` count as refused.
 
         Once a try is bound, twice as many may try at once; once one is refused, the next waits for twice as long.

@@ -72,12 +72,11 @@ class DemotionResizes(Protocol):
 class Sender:
     """Sends pods on their way. `send` and `clear` are for the loop's thread; the writes run in any.
 
-    A write is made only while we lead, and while the pod is still claimed for it. Without `resizes` no pod is made
-    opportunistic.
+    A write is made only while we lead, and while the pod is still claimed for it.
     """
 
     def __init__(
-        self, cluster: ClusterView, writer: Writer, listener: ReleaseListener, resizes: DemotionResizes | None = None
+        self, cluster: ClusterView, writer: Writer, listener: ReleaseListener, resizes: DemotionResizes
     ) -> None:
         self._cluster, self._writer, self._listener, self._resizes = cluster, writer, listener, resizes
         self._backlog, self._writes = cluster.backlog, cluster.backlog.writes
@@ -97,7 +96,7 @@ class Sender:
         claim = self._writes.claim_on(release.pod.uid)
         pod = self._as_sent(release)
         self._cluster.ledger.promise(pod, node, self._cluster.flight_time(), preempts=release.how == PREEMPTING)
-        if self._resizes is not None and release.pod.opportunistic is not pod.opportunistic:
+        if release.pod.opportunistic is not pod.opportunistic:
             return self._queued(release.pod, lambda: self._resize(release, now, claim))
         if release.node is not None and release.pod.nominated is None:
             return self._nomination(release, now, claim)
@@ -115,16 +114,14 @@ class Sender:
 
     def _resize(self, release: Release, now: float, claim: float | None) -> None:
         """Change what a pod requests before it goes: to nothing, or back to what it was when it was held."""
-        resizes, pod, version = self._resizes, release.pod, 0
-        if resizes is None:
-            return
+        pod, version = release.pod, 0
 
         def write() -> None:
             nonlocal version
             if release.how == OPPORTUNISTIC:
-                version = resizes.demote(pod, self._memory_of(release.node))
+                version = self._resizes.demote(pod, self._memory_of(release.node))
             else:
-                version = resizes.restore(pod)
+                version = self._resizes.restore(pod)
 
         if self._written(release, now, claim, write, demotes=release.how == OPPORTUNISTIC):
             if release.how == OPPORTUNISTIC:
@@ -143,11 +140,11 @@ class Sender:
 
     def restore(self, pod: Pod, now: float) -> None:
         """Bring the requests of a pod back that is not on its way: it is regular from then on."""
-        resizes, until = self._resizes, now + _CLEAR_SECONDS
-        if resizes is None:
-            return
+        until = now + _CLEAR_SECONDS
         self._writes.claim(pod.uid, until)
-        self._soon(pod, lambda: self._write(pod, now, until, lambda: resizes.restore(pod), "requests brought back"))
+        self._soon(
+            pod, lambda: self._write(pod, now, until, lambda: self._resizes.restore(pod), "requests brought back")
+        )
 
     def _nominate(self, release: Release, now: float, claim: float | None) -> None:
         """Nominate, then queue the release; one that was released before has no gate to lose."""

@@ -35,7 +35,7 @@ class WriteOrder:
             self._nominations.append(write)
             self._added += 1
 
-    def add_release(self, write: Write, *, whole: bool = False) -> None:
+    def add_release(self, write: Write, *, whole: bool) -> None:
         """Add a release behind the others; with `whole`, all nominations that were added so far end before it."""
         with self._lock:
             self._releases.append((self._added if whole else self._ended + WRITES_BETWEEN, whole, write))

@@ -115,7 +115,7 @@ class Loops:
         self._releaser = Releaser(
             self._view,
             Planner(self._policy),
-            Sender(self._view, self.cluster, self.cluster, self.cluster if idle else None),
+            Sender(self._view, self.cluster, self.cluster, self.cluster),
             Pace(settings.control.unbound_pods),
             idle=parts.second_pass if parts else None,
             promoter=parts.promoter if parts else None,

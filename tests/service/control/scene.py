@@ -88,7 +88,7 @@ class Scene:
             run_soon=lambda write: self.run_soon(write),
             assume_seconds=self.assume_seconds,
         )
-        self.sender = Sender(self.cluster, self, self)
+        self.sender = Sender(self.cluster, self, self, self)
         waker = Waker(self.backlog, self, lambda write: write(), lambda: self.leading) if self.by_filter else None
         room_for_all = RoomForAll(self.cluster) if self.chooses else None
         self.releaser = Releaser(
