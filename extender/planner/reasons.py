@@ -21,7 +21,7 @@ NONE_ALLOWS = WaitReason("barred", f"no node allows it: {_BARRED}")
 
 def held(board: Board, gangs: Gangs, reserved: Mapping[str, Reservation]) -> dict[int, WaitReason]:
     """Return why tasks of a class still wait, by its row in `waiting`; `reserved` is the room that is kept."""
-    nodes = {name: of.nodes for of in reserved.values() for name in {name for name, _, _ in of.room}}
+    nodes = {name: reservation.nodes for reservation in reserved.values() for name, _, _ in reservation.room}
     return {
         row: _with_reserved(_reason(board, gangs, row), nodes.get(board.waiting.names[row], ()))
         for row in board.left.nonzero()[0].tolist()
