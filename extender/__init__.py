@@ -1,4 +1,4 @@
 """Dovetail: a Kubernetes scheduler extender that packs pods by all their resources.
 
-Arrows point one way: cli -> app -> adapters -> verdict -> policy | cluster -> errors.
+Arrows point one way, as docs/concepts/architecture.md has them; import contracts check it.
 """
