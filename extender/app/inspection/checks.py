@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from extender.adapters.http.wait_report import WaitReport
 from extender.adapters.kube.api import Refused
 from extender.adapters.metrics.scraping import EXTENDER_PORT, NAME_LABEL, Scrape, by_address, scraped
 from extender.app.holding import always_held
@@ -44,11 +45,10 @@ class Diagnosis:
         later, hold_later = None, None
         if (again := self._again(cluster, hold, always)) is not None:
             time.sleep(again)
-            later, hold_later = (
-                look(self.reader, cluster.settings, cluster.source).order,
-                new_pods(self.reader, cluster.settings),
-            )
+            later = look(self.reader, cluster.settings, cluster.source).order
+            hold_later = new_pods(self.reader, cluster.settings)
         waits = waits_of(self.reader, self.control)
+        report = WaitReport(leads=False) if isinstance(waits, str) else waits
         jobs = self.reader.objects("jobs", "/apis/batch/v1/jobs")
         deployments = self.reader.objects("deployments", "/apis/apps/v1/deployments")
         opportunistic = cluster.settings.opportunistic.enabled
@@ -65,12 +65,12 @@ class Diagnosis:
             leases=frozenset(lease["metadata"]["name"] for lease in self.reader.objects("leases", f"{LEASES}/leases")),
             unread=self.reader.unread,
             passed_over=waits if isinstance(waits, str) else waits.passed_over,
-            reserved={} if isinstance(waits, str) else waits.reserved,
-            kept_idle=0.0 if isinstance(waits, str) else waits.kept_idle,
+            reserved=report.reserved,
+            kept_idle=report.kept_idle,
             usage=usage_of(self.reader, self.control) if cluster.settings.usage.on else None,
             new_pods=hold,
             new_pods_later=hold_later,
-            held_why="" if isinstance(waits, str) else waits.held_why,
+            held_why=report.held_why,
             policy=has_policy(self.reader, cluster.settings) if hold is not None and hold.held is not None else None,
             autoscalers=_autoscalers(deployments),
             stated=Stated(
