@@ -4,7 +4,7 @@ What counts is the span when the order is replayed: tasks start whenever there i
 orders are replayed too, as far as the effort reaches, so what is found is no worse than those.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,15 +53,23 @@ class StageOrder:
     begins: Sequence[Floats]
 
 
-def build(dag: Dag, machines: Machines, *, seed: int = 1, effort: int | None = None) -> StageOrder:
-    """Return the best order that was found until a bound is met or so much effort is spent.
+def build(
+    dag: Dag,
+    machines: Machines,
+    *,
+    seed: int = 1,
+    effort: int | None = None,
+    ended: Callable[[], bool] = lambda: False,
+) -> StageOrder:
+    """Return the best order that was found until a bound is met, so much effort is spent, or it has `ended`.
 
     A unit of effort is a hundred looks at what a machine has free, about a tenth of a millisecond; by default it is
-    `usual_effort`. Effort is counted, not timed, so the same input gives the same order. The order by the longest path
-    is tried in any case. Raises GraphError where a task is larger than a machine.
+    `usual_effort`. Effort is counted, not timed, so the same input gives the same order. `ended` is for whoever has a
+    clock: it is asked between replays and placements. The order by the longest path is tried in any case. Raises
+    GraphError where a task is larger than a machine.
     """
     effort = usual_effort(dag) if effort is None else effort
-    search = _Search(dag, machines, np.random.default_rng(seed), effort)
+    search = _Search(dag, machines, np.random.default_rng(seed), effort, ended)
     search.portfolio()
     search.improve()
     return search.outcome()
@@ -73,8 +81,10 @@ def usual_effort(dag: Dag) -> int:
 
 
 class _Search:
-    def __init__(self, dag: Dag, machines: Machines, random: np.random.Generator, effort: int) -> None:
-        self._dag, self._machines, self._random = dag, machines, random
+    def __init__(
+        self, dag: Dag, machines: Machines, random: np.random.Generator, effort: int, ended: Callable[[], bool]
+    ) -> None:
+        self._dag, self._machines, self._random, self._ended = dag, machines, random, ended
         self._effort, self._most = effort, _GIVEN_UP * effort
         self._bounds = bounds_of(dag, machines)
         self._replay = Replay(dag, machines, self._bounds.behind)
@@ -158,7 +168,7 @@ class _Search:
         return [-(those + stage.seconds) for those, stage in zip(begins, self._dag.stages, strict=True)]
 
     def _over(self) -> bool:
-        return self._span <= self._bounds.tightest * _MEETS or self._effort <= 0
+        return self._span <= self._bounds.tightest * _MEETS or self._effort <= 0 or self._ended()
 
     def _replayed(self, ranks: Ranks | None, most: float = np.inf) -> Replayed:
         if ranks is None or say_nothing(ranks):
@@ -233,16 +243,16 @@ class _Search:
                 return placed, trouble
             if placed is None or (placement.span < placed.span and len(placement.begins) == len(rows)):
                 placed, trouble = placement, subsets.trouble
-            if self._effort <= least:
+            if self._effort <= least or self._ended():
                 break
-        if placed is None:
+        if placed is None and not self._ended():
             placed = self._placement(divide(dag, rows, nothing))
         return placed, trouble
 
     def _placement(self, subsets: Subsets, most: float = np.inf) -> StagePlacement | None:
         """Return the most compact placement; None where it was given up."""
         try:
-            placement = most_compact(self._dag, self._machines, subsets, most, self._most)
+            placement = most_compact(self._dag, self._machines, subsets, most, self._ended, self._most)
         except SpentError:
             self._effort = 0
             return None

@@ -121,17 +121,27 @@ class StagePlacement:
 
 
 def most_compact(
-    dag: Dag, machines: Machines, subsets: Subsets, most: float = np.inf, effort: float = np.inf
+    dag: Dag,
+    machines: Machines,
+    subsets: Subsets,
+    most: float = np.inf,
+    ended: Callable[[], bool] = lambda: False,
+    effort: float = np.inf,
 ) -> StagePlacement:
     """Return the most compact placement with the troublesome stages first, over all orders without a dead end (4.3).
 
-    Where the troublesome stages alone reach over `most` seconds, that placement is returned, which lacks the others.
-    Raises SpentError once it cost more than this effort.
+    Where the troublesome stages alone reach over `most` seconds, that placement is returned, which lacks the others. It
+    stops with what there is once it has `ended`. Raises SpentError once it cost more than this effort.
     """
-    trouble = StagePlacement.empty(dag, machines, effort).either(subsets.trouble)
+    best = trouble = StagePlacement.empty(dag, machines, effort).either(subsets.trouble)
     if trouble.span >= most:
         return trouble
-    return min(_in_all_orders(trouble, subsets, most), key=lambda placement: placement.span)
+    for placement in _in_all_orders(trouble, subsets, most):
+        if best is trouble or placement.span < best.span:
+            best = placement
+        if ended():
+            break
+    return best
 
 
 def _in_all_orders(trouble: StagePlacement, subsets: Subsets, most: float) -> Iterator[StagePlacement]:

@@ -1,5 +1,7 @@
 """The order of a job's tasks, for DAGs of any shape: valid, above the bounds, never worse than a simple one."""
 
+import time
+
 import numpy as np
 
 from extender.errors import GraphError
@@ -10,6 +12,8 @@ from tests.fuzz.broken import require
 
 _RESOURCES = 3
 _ROUNDING = 1 + 1e-6
+_BUDGET_SECONDS, _FAR_TOO_LONG_SECONDS = 0.010, 0.100
+"""Of the processor. A search asks for the time between its steps, so it ends a step late."""
 
 
 def dags(random, size):
@@ -21,9 +25,7 @@ def dags(random, size):
     require(order.span * _ROUNDING >= order.bounds.tightest, "an order is faster than a bound", told)
     bounds = order.bounds
     require(bounds.new_lb * _ROUNDING >= max(bounds.cp_len, bounds.t_work), "NewLB is below a simpler bound", told)
-    replayed = replay(dag, machines, order.ranks)
-    begins = replayed.begins
-    require(abs(replayed.span - order.span) <= (_ROUNDING - 1) * order.span, "an order takes other than it says", told)
+    begins = replay(dag, machines, order.ranks).begins
     for row, stage in enumerate(dag.stages):
         for edge in dag.parents[row]:
             ends = begins[edge.row] + dag.stages[edge.row].seconds
@@ -34,6 +36,18 @@ def dags(random, size):
     if BREADTH_FIRST in order.spans:
         first = replay(dag, machines, breadth_first(dag)).span
         require(order.span <= first * _ROUNDING, "an order is worse than breadth-first", told)
+
+
+def dags_in_time(random, size):
+    """A search that may take 10 ms of the processor stops when they are over, with an order that is valid."""
+    dag, machines = _dag(random, size), Machines(random.randint(1, 4), np.ones(_RESOURCES))
+    begin = time.process_time()
+    order = build(dag, machines, effort=10**9, ended=lambda: time.process_time() - begin >= _BUDGET_SECONDS)
+    took = time.process_time() - begin
+    told = lambda: f"{1000 * took:.0f} ms: {_told(dag, machines)}"  # noqa: E731 - only made where it is needed
+    require(took <= _FAR_TOO_LONG_SECONDS, "a search goes on when its time is over", told)
+    span = replay(dag, machines, order.ranks).span
+    require(abs(span - order.span) <= (_ROUNDING - 1) * span, "an order takes other than it says", told)
 
 
 def wrong_dags(random, size):

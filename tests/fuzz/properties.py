@@ -26,6 +26,7 @@ PROPERTIES = {
     "names": orders.names,
     "units": orders.units,
     "dags": dags.dags,
+    "dags-in-time": dags.dags_in_time,
     "wrong-dags": dags.wrong_dags,
     "calm": churn.calm,
     "reads": churn.reads,
@@ -37,7 +38,7 @@ GROUPS = {
     "decoding": ("quantities", "amounts", "annotations", "objects", "wrong-objects"),
     "books": ("ledger", "forgotten", "shuffled", "backlog"),
     "order": ("sound", "never-empty", "priorities", "until-all-have-run", "names", "units"),
-    "graph": ("dags", "wrong-dags"),
+    "graph": ("dags", "dags-in-time", "wrong-dags"),
     "scenes": ("calm", "reads", "churn"),
     "http": ("requests", "sockets"),
 }

@@ -232,11 +232,22 @@ def test_a_placement_that_costs_far_more_than_the_search_is_given_up(monkeypatch
     assert order.span < np.inf
 
 
-def test_with_more_effort_an_order_is_no_worse():
+def test_it_stops_when_it_is_told_and_still_has_an_order():
+    dag, machines = like_figure_9(10), one_machine()
+    order = build(dag, machines, ended=lambda: True)
+    assert list(order.spans) == ["longest path"]
+    assert order.span == replay(dag, machines, longest_path(dag)).span
+
+
+def test_with_more_time_an_order_is_no_worse_and_it_stops_soon():
     dag, machines = like_figure_9(6), one_machine()
-    before = replay(dag, machines, longest_path(dag)).span
-    for effort in (0, 3, 10, 40):
-        order = build(dag, machines, effort=effort)
+    before = np.inf
+    for allowed in (0, 3, 10, 40):
+        asked = []
+        order = build(
+            dag, machines, ended=lambda asked=asked, allowed=allowed: len(asked) >= allowed or asked.append(1)
+        )
+        assert len(asked) <= allowed
         assert order.span <= before
         assert replay(dag, machines, order.ranks).span == pytest.approx(order.span)
         before = order.span
