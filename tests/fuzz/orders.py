@@ -95,9 +95,8 @@ def units(random, size):
     straight = plan_once(policy, snapshot, waiting, 100.0, Carried())
     scale = np.array([2.0 ** random.randint(-3, 12) for _ in range(2)] + [1.0] * 4)
     layout = replace(snapshot.layout, capacity=snapshot.layout.capacity * scale)
-    scaled = replace(
-        snapshot, layout=layout, allocated=snapshot.allocated * scale, in_flight=snapshot.in_flight * scale
-    )
+    amounts = {name: getattr(snapshot, name) * scale for name in ("allocated", "in_flight", "empty")}
+    scaled = replace(snapshot, layout=layout, **amounts)
     jobs = replace(waiting.jobs, allocated=waiting.jobs.allocated * scale)
     other = plan_once(policy, scaled, replace(waiting, demand=waiting.demand * scale, jobs=jobs), 100.0, Carried())
     require(pairs(straight) == pairs(other), "other units make another plan", lambda: _told(snapshot, waiting))
