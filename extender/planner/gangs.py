@@ -58,7 +58,7 @@ class Gangs:
     def missing(self, board: Board, gangs: Rows) -> Counts:
         """Return how many tasks of these gangs the plan has too few, 0 or less where it has enough."""
         started = self._count - board.left
-        return np.asarray(self.least[gangs] - self._total(started)[gangs])
+        return np.asarray(self.least[gangs] - self.total(started)[gangs])
 
     def lacks(self, board: Board, gang: int) -> int:
         """Return the same of one gang."""
@@ -80,7 +80,8 @@ class Gangs:
         behind = self._behind
         return gangs if behind is None else sorted(gangs, key=lambda gang: behind[self.rows_of(gang)].min())
 
-    def _total(self, tasks: Counts) -> Counts:
+    def total(self, tasks: Counts) -> Counts:
+        """Return how many these tasks of each class [C] are of each gang [G]."""
         mine = self.of >= 0
         return np.bincount(self.of[mine], weights=tasks[mine], minlength=len(self.least)).astype(np.int64)
 

@@ -9,10 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, needs, needs_fit, sum_by
+from extender.arrays import Counts, Floats, Mask, Rows, needs, sum_by
 from extender.cluster.waiting import Waiting
 from extender.planner.gangs import Gangs
 from extender.policy.shares import parts
+
+_SAMPLE = 64
+"""Most classes fit on one of so many nodes; only for the others are all looked at."""
 
 
 def without_misfits(waiting: Waiting, gangs: Gangs, empty: Floats, total: Floats) -> Waiting:
@@ -20,9 +23,17 @@ def without_misfits(waiting: Waiting, gangs: Gangs, empty: Floats, total: Floats
 
     Of a job's remaining work as large a part is left as of its waiting tasks, by parts of the `total` [R].
     """
-    count = np.where(_fit_somewhere(waiting, empty, total), waiting.count, 0)
-    for gang in gangs.rows(waiting.count > 0).tolist():
-        if gangs.most_if_empty(empty, gang) < gangs.least[gang]:
+    # 1. Classes that fit nowhere. On a full cluster most plans start nobody, so this must cost little.
+    places = _places(waiting, empty, _sample(empty, total))
+    fit = places > 0
+    rest = ((waiting.count > 0) & ~fit).nonzero()[0]
+    fit[rest] = _fit_somewhere(waiting, empty, rest)
+    count = np.where(fit, waiting.count, 0)
+    # 2. Gangs for which there are too few places. There are enough where each class had them for the whole gang.
+    whole = np.append(gangs.total(count), 0)[gangs.of]
+    is_sure = gangs.total(np.where(places >= whole, count, 0)) >= gangs.least
+    for gang in gangs.rows(count > 0).tolist():
+        if not is_sure[gang] and gangs.most_if_empty(empty, gang) < gangs.least[gang]:
             count[gangs.rows_of(gang)] = 0
     if np.array_equal(count, waiting.count):
         return waiting
@@ -31,20 +42,30 @@ def without_misfits(waiting: Waiting, gangs: Gangs, empty: Floats, total: Floats
     return replace(waiting, count=count, jobs=replace(jobs, work=jobs.work * part))
 
 
-def _fit_somewhere(waiting: Waiting, empty: Floats, total: Floats) -> Mask:
-    """Return which classes fit on a node that they may use [C]; others than the largest are looked at for few."""
-    fit, demand, rows = np.zeros(len(waiting.count), dtype=np.bool_), needs(waiting.demand), waiting.count.nonzero()[0]
-    if not len(empty):
-        return fit
+def _sample(empty: Floats, total: Floats) -> Rows:
+    """Return about as many nodes as are a sample, of all sizes, the largest first."""
     size = parts(np.where(np.isfinite(empty), empty, 0.0), total).sum(axis=1)
-    order = np.argsort(-size, kind="stable")
-    barred = np.zeros((len(rows), 1), dtype=np.bool_) if waiting.barred is None else waiting.barred[np.ix_(rows, order)]
-    largest = barred.argmin(axis=1)
-    fit[rows] = needs_fit(empty[order[largest]], demand[rows]) & ~barred[np.arange(len(rows)), largest]
-    for row in rows[~fit[rows]].tolist():
-        allowed = empty if waiting.barred is None else empty[~waiting.barred[row]]
-        fit[row] = needs_fit(allowed, demand[row]).any()
-    return fit
+    return np.argsort(-size, kind="stable")[:: max(len(size) // _SAMPLE, 1)]
+
+
+def _places(waiting: Waiting, empty: Floats, nodes: Rows) -> Floats:
+    """Return how many tasks of each class fit on these `empty` nodes, if it has them to itself [C]."""
+    times = np.full((len(waiting.count), len(nodes)), np.inf)
+    for room, demand in zip(empty[nodes].T, waiting.demand.T, strict=True):
+        asks = demand > 0
+        times[asks] = np.minimum(times[asks], np.floor(room / demand[asks, np.newaxis]))
+    if waiting.barred is not None:
+        times[waiting.barred[:, nodes]] = 0.0
+    return np.asarray(np.maximum(times, 0.0).sum(axis=1))
+
+
+def _fit_somewhere(waiting: Waiting, empty: Floats, rows: Rows) -> Mask:
+    """Return which of these classes fit on a node that they may use, of all that there are [K]."""
+    demand = waiting.demand[rows]
+    fit = np.ones((len(rows), len(empty)), dtype=np.bool_) if waiting.barred is None else ~waiting.barred[rows]
+    for column in np.flatnonzero((demand > 0).any(axis=0)).tolist():
+        fit &= needs(demand[:, column, np.newaxis]) <= empty[:, column]
+    return np.asarray(fit.any(axis=1))
 
 
 def _work(waiting: Waiting, count: Counts, total: Floats) -> Floats:

@@ -1,12 +1,18 @@
 """Who could not start on empty nodes counts for nobody else. Nodes of cores; each class is a job of its queue."""
 
+import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 
 from extender.cluster.waiting import Running
 from extender.planner import Policy
+from extender.planner.gangs import Gangs
+from extender.planner.misfits import without_misfits
+from tests.service.costs import calls_of
 from tests.service.planner.fairness.test_turn import in_queues, taken
 from tests.service.planner.scenes import cluster, once, pairs, real_scenes, reserved_nodes, tasks
 
@@ -106,6 +112,14 @@ def test_a_gang_that_all_nodes_together_do_not_hold_is_one():
     assert list(once(taken(4, 4), smaller, now=LATE).carried.due) == ["class0", "more"]
 
 
+def test_two_classes_of_one_shape_do_not_both_have_all_places():
+    # Each node holds one task; the gang has two classes of two.
+    waiting = tasks((0, 2, (4,)), (0, 2, (4,)))
+    gang = replace(waiting, gang=np.array([0, 0]), gang_least=np.array([3]))
+    assert list(once(taken(4, 4), gang, now=LATE).carried.due) == []
+    assert list(once(taken(4, 4, 4), gang, now=LATE).carried.due) == ["class0", "class1"]
+
+
 def test_what_only_the_smaller_of_the_nodes_allows_is_none():
     # By CPU and memory n1 is the largest; n0 alone has the memory. The second class may use neither n0 nor n1.
     snapshot = cluster((4, 8), (9, 4), (1, 1))
@@ -120,3 +134,52 @@ def test_what_daemons_take_is_not_there_on_an_empty_node():
     beside = replace(snapshot, empty=snapshot.layout.capacity - snapshot.allocated)
     assert list(once(beside, tasks((0, 1, (4,))), now=LATE).carried.due) == []
     assert list(once(snapshot, tasks((0, 1, (4,))), now=LATE).carried.due) == ["class0"]
+
+
+def misfits_of(capacity, demand, barred, gang, least):
+    """Return which classes and gangs are misfits, longhand: one class, node and resource after the other."""
+    places = [
+        [
+            0
+            if shut
+            else math.floor(min((has / asks for has, asks in zip(node, task, strict=True) if asks), default=9))
+            for node, shut in zip(capacity, row, strict=True)
+        ]
+        for task, row in zip(demand, barred, strict=True)
+    ]
+    out = {row for row, each in enumerate(places) if not any(each)}
+    for one, number in enumerate(least):
+        members = [row for row, of in enumerate(gang) if of == one]
+        shapes = Counter((*demand[row].tolist(), *barred[row].tolist()) for row in members)
+        room = {(*demand[row].tolist(), *barred[row].tolist()): sum(places[row]) for row in members}
+        if number > 1 and sum(min(3 * count, room[shape]) for shape, count in shapes.items()) < number:
+            out.update(members)
+    return out
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_of_many_nodes_those_are_the_same_that_each_node_says_by_itself(seed):
+    # 200 nodes, of which few have what some ask for: most classes fit on the sample, some elsewhere, some nowhere.
+    random = np.random.default_rng(seed)
+    capacity = random.choice([1.0, 2.0, 4.0], (200, 3))
+    capacity[random.integers(200, size=4), random.integers(3, size=4)] = 9.0
+    demand = random.choice([0.0, 1.0, 2.0, 4.0, 5.0, 9.0], (12, 3))
+    barred = random.random((12, 200)) < random.choice([0.0, 0.5, 0.99], (12, 1))
+    demand[6:9], barred[6:9] = demand[:3], barred[:3]  # classes of one shape share its places
+    gang, least = random.integers(-1, 2, 12), random.integers(1, 20, 2)
+    waiting = tasks(*((0, 3, tuple(task)) for task in demand))
+    waiting = replace(waiting, barred=barred, gang=gang, gang_least=least)
+    empty = np.hstack((capacity, np.full((200, 3), np.inf)))
+    left = without_misfits(waiting, Gangs(waiting), empty, np.append(capacity.sum(axis=0), [0.0] * 3))
+    assert {*np.flatnonzero(left.count == 0).tolist()} == misfits_of(capacity, demand, barred, gang, least)
+
+
+def test_to_find_them_costs_as_many_calls_for_a_hundred_classes_and_gangs_as_for_ten():
+    # None of the even classes fits; the odd ones are gangs of two that start.
+    def calls(number):
+        waiting = tasks(*((0, 2, (1.0 + 9 * (row % 2 == 0),)) for row in range(number)))
+        waiting = replace(waiting, gang=np.arange(number), gang_least=np.where(np.arange(number) % 2, 2, 1))
+        snapshot, gangs = cluster(*[(4,)] * 100), Gangs(waiting)
+        return calls_of(lambda: without_misfits(waiting, gangs, snapshot.empty, snapshot.layout.total))
+
+    assert calls(100) == calls(10)
