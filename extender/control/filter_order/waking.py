@@ -109,8 +109,7 @@ class Waker:
             asleep = [
                 (task_class, pod)
                 for task_class, count in turns.items()
-                for pod in _asleep(task_class, count, uids)
-                if not self._backlog.missed_turn(pod.uid)
+                for pod in self._asleep(task_class, count, uids)
             ]
         before, self._turns = self._turns, {}
         for task_class, pod in asleep:
@@ -142,6 +141,17 @@ class Waker:
         samples = math.ceil(len(self._backlog.nodes) / _LEAST_SAMPLE)
         return min(pause, self._calls.try_seconds) if 1 < samples >= calls else pause
 
+    def _asleep(self, task_class: TaskClass, count: int, uids: Collection[str]) -> list[Pod]:
+        """Return the oldest refused pods of a class, as many as have turns beyond those that were never tried.
+
+        Not those that missed a turn: they are nominated in the next.
+        """
+        ungated = task_class.pods[PodPhase.UNGATED]
+        asleep = (pod for pod in ungated.values() if pod.unschedulable and not self._backlog.missed_turn(pod.uid))
+        if not ungated.keys().isdisjoint(uids):
+            return [pod for pod in asleep if pod.uid in uids]
+        return list(islice(asleep, max(count - task_class.untried, 0)))
+
     def _may_call(self, now: float) -> bool:
         calls = self._calls.per_second
         self._budget = min(calls, self._budget + calls * max(0.0, now - self._counted_at))
@@ -163,14 +173,3 @@ class Waker:
                 log.info("woken", pod=about, uid=pod.uid, queue=pod.identity.queue, job=pod.identity.job)
         except ClusterError as error:
             log.warning("not woken", pod=about, error=str(error))
-
-
-def _asleep(task_class: TaskClass, count: int, uids: Collection[str]) -> list[Pod]:
-    """Return the oldest refused pods of a class, as many as have turns beyond those that were never tried."""
-    ungated = task_class.pods[PodPhase.UNGATED]
-    if not ungated.keys().isdisjoint(uids):
-        named = [pod for pod in ungated.values() if pod.unschedulable and pod.uid in uids]
-        if named:
-            return named
-    refused = (pod for pod in ungated.values() if pod.unschedulable)
-    return list(islice(refused, max(count - task_class.untried, 0)))

@@ -251,3 +251,16 @@ def test_of_the_turns_of_a_class_those_without_a_gate_have_theirs_and_the_gated_
     scene.see(free("free", job="j"), *(pod(f"held{number}", job="j") for number in range(4)))
     scene.step()
     assert scene.released() == ["held0", "held1"]
+
+
+def test_one_that_missed_its_turn_does_not_keep_the_turns_of_those_after_it_while_it_rests():
+    # There is room for one at a time: the older one was refused in its turn and rests, and the turn is the younger's.
+    scene = Scene(node("n1", cpu=100), by_filter=True)
+    scene.see(pod("older", job="j"))
+    scene.step()
+    scene.change("older", unschedulable=True, nominated=None)
+    scene.see(free("younger", job="j", created=1.0, unschedulable=True))
+    for _ in range(3):
+        scene.step(1)
+    assert scene.told_to("nominate") == [("nominate", "older", "n1")]
+    assert scene.told_to("wake")[0] == ("wake", "younger")
