@@ -146,16 +146,13 @@ class Backlog(PodIndex):
         """
         return not self.by_filter or uid in self._missed_turns
 
-    def missed_turns(self) -> dict[TaskClass, list[Pod]]:
-        """Return the pods by class that had their turn, were refused in it, and do not rest; the oldest first."""
-        by_class: dict[TaskClass, list[Pod]] = {}
+    def missed_turns(self) -> list[Pod]:
+        """Return the pods without a gate that kube-scheduler refused in their turn, as far as is known."""
         with self.lock:
-            pods = [self._pods[uid] for uid in self._missed_turns if not self.writes.busy(uid)]
-            for pod in sorted(pods, key=lambda pod: (pod.created, pod.uid)):
-                task_class, phase = self._where[pod.uid]
-                if phase is PodPhase.UNGATED:
-                    by_class.setdefault(task_class, []).append(pod)
-        return by_class
+            ungated = self._by_phase[PodPhase.UNGATED]
+            if not self.by_filter:
+                return list(ungated.values())
+            return [pod for uid in sorted(self._missed_turns) if (pod := ungated.get(uid)) is not None]
 
     # -- events about pods
 

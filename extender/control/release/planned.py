@@ -140,7 +140,7 @@ class PlannedReleases:
         are nominated anew, all others go by themselves, as filter keeps their order.
         """
         ungated_left = dict(ungated.counts)
-        missed_turns = self._backlog.missed_turns() if self._backlog.by_filter else {}
+        missed_turns = self._missed_turns() if self._backlog.by_filter else {}
         gangs_begun: set[int] = set()
         releases: list[Release] = []
         for place, (row, named_pod) in enumerate(pods_of(planned.plan_input, planned.plan)):
@@ -176,6 +176,17 @@ class PlannedReleases:
                     self._refusals.note_release(pod)
                 releases.append(self._release(pod, planned, place))
         return releases
+
+    def _missed_turns(self) -> dict[TaskClass, list[Pod]]:
+        """Return the pods by class that were refused in their turn and do not rest, the oldest first."""
+        backlog = self._backlog
+        by_class: dict[TaskClass, list[Pod]] = {}
+        with backlog.lock:
+            for pod in sorted(backlog.missed_turns(), key=lambda pod: (pod.created, pod.uid)):
+                position = backlog.find(pod.uid)
+                if position is not None and not backlog.writes.busy(pod.uid):
+                    by_class.setdefault(position[0], []).append(pod)
+        return by_class
 
     def _release(self, pod: Pod, planned: Planned, place: int) -> Release:
         """Return the release of a pod to the node of one place in the plan's assignments."""

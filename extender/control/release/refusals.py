@@ -26,10 +26,9 @@ def is_refused(pod: Pod) -> bool:
 def refused_pods(backlog: Backlog) -> dict[Shape, list[Pod]]:
     """Return the released pods that are refused, by shape; not those that filter may have refused for the order."""
     by_shape: dict[Shape, list[Pod]] = {}
-    for phase in (PodPhase.PENDING, PodPhase.UNGATED):
-        for pod in backlog.at(phase):
-            if is_refused(pod) and (phase is PodPhase.PENDING or backlog.missed_turn(pod.uid)):
-                by_shape.setdefault(shape_of(pod), []).append(pod)
+    for pod in (*backlog.at(PodPhase.PENDING), *backlog.missed_turns()):
+        if is_refused(pod):
+            by_shape.setdefault(shape_of(pod), []).append(pod)
     return by_shape
 
 

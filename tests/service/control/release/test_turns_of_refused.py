@@ -6,11 +6,13 @@ from dataclasses import replace
 import pytest
 
 from extender.control.release.loop import Pace
+from extender.control.release.refusals import refused_pods
 from extender.explain.advice import changes_for
 from extender.explain.pod_in_plan import case_of
 from extender.explain.wait_reasons import IS_RESTING, IS_TRIED_AGAIN
 from extender.planner import Policy
 from tests.service.control.scene import Scene, node, pod
+from tests.service.costs import calls_of
 
 
 def refused(name, cpu=100, **more):
@@ -292,3 +294,11 @@ def test_where_filter_keeps_the_order_one_that_rests_says_so():
     scene = auto_refused_in_its_turn()
     scene.step(0.1)
     assert scene.why()["odd0"] == IS_RESTING
+
+
+def test_where_filter_keeps_the_order_a_step_does_not_look_for_refused_ones_among_all_that_never_had_a_gate():
+    def calls(number):
+        scene = auto_refused_in_its_turn(*(refused(f"p{n}", job="j") for n in range(number)))
+        return calls_of(lambda: list(refused_pods(scene.backlog)))
+
+    assert calls(50) == calls(5)
