@@ -79,7 +79,7 @@ class ControlReports:
                 held_why=self.keeper.why if self.keeper is not None else "",
                 load=self.load.by_node if self.load is not None else {},
                 idle=self._idle(),
-                rests={uid: until - self.now() for uid, until in self.backlog.rests().items()},
+                rests=self.backlog.rest_seconds(self.now()),
             )
         )
 

@@ -386,7 +386,7 @@ class Cluster(ReclaimScene):
     def nominate(self, pod, where):
         known = self._meant(pod)
         self._unless_changed(known, pod)
-        require(known.gates, "a pod is nominated that is not held", lambda: self.words(pod))
+        require(known.gates or known.unschedulable, "a pod is nominated that has its turn", lambda: self.words(pod))
         self._write(lambda: self.change(pod.name, nominated=where, promised=where))
 
     def release(self, pod):

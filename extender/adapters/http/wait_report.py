@@ -25,8 +25,8 @@ class WaitReport:
     class, and `kept_idle` which part of the cluster is free there. With `order: auto`, `held` says whether new pods are
     held, None where that is not known, and `held_why` why they are to be or not. `load` is what nodes, by name, use
     besides their pods, where the plan leaves room for that. `idle` says by class why pods that may run on idle
-    resources find none, None: settings have no such pods. `rests` says for how many seconds more refused pods have no
-    turn, by UID.
+    resources find none, None: settings have no such pods. `rests` says for how many seconds more pods that were
+    refused in their turn have none, by UID; 0: they may.
     """
 
     leads: bool

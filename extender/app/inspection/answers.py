@@ -52,9 +52,9 @@ def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool
     reader, settings, source = _begin(query)
     raw = _read_pod(reader, namespace, pod_name)
     # 2. Ask `control` how long jobs have waited for locality, and who found no idle room, where settings have that;
-    #    and whether the pod rests, where it may.
+    #    and whether the pod rests, or one like it was refused in its turn, where the pods do not say so.
     idle, refusal = settings.opportunistic.enabled, _refusal(raw)
-    may_rest = refusal is not None and not settings.asks_filter
+    may_rest = refusal is not None or (settings.asks_filter and not raw["spec"].get("nodeName"))
     waits = waits_of(reader, query.control) if settings.locality.wait_seconds or idle or may_rest else None
     report = waits if isinstance(waits, WaitReport) else None
     # 3. Read the cluster and plan.

@@ -145,7 +145,7 @@ def look(reader: Reader, settings: Settings, source: str, waits: WaitReport | No
         _take(feed, event)
     if waits is not None:
         ledger.note_load(waits.load)
-        backlog.writes.backoff |= {uid: now + seconds for uid, seconds in waits.rests.items()}
+        backlog.note_rests(waits.rests, now)
     readable = node_list is not None and pod_list is not None
     return ClusterLook(
         settings=settings,

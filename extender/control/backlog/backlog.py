@@ -5,7 +5,7 @@ for the durations that were learned and how far stages without an owner have got
 """
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from extender.cluster.events import (
@@ -153,6 +153,22 @@ class Backlog(PodIndex):
             if not self.by_filter:
                 return list(ungated.values())
             return [pod for uid in sorted(self._missed_turns) if (pod := ungated.get(uid)) is not None]
+
+    def rest_seconds(self, now: float) -> dict[str, float]:
+        """Return for how many seconds more pods that were refused in their turn have none, by UID; 0: they may.
+
+        Where filter does not keep the order only those that rest: the pods themselves say that they were refused.
+        """
+        with self.lock:
+            rests = self.rests()
+            missed = self._missed_turns if self.by_filter else set[str]()
+            return {uid: max(rests.get(uid, now) - now, 0.0) for uid in sorted(missed | rests.keys())}
+
+    def note_rests(self, seconds: Mapping[str, float], now: float) -> None:
+        """Note what another process says in `rest_seconds`."""
+        with self.lock:
+            self._missed_turns |= seconds.keys()
+            self.writes.backoff |= {uid: now + left for uid, left in seconds.items() if left > 0}
 
     # -- events about pods
 

@@ -291,6 +291,28 @@ def test_a_refused_pod_that_rests_is_told_until_when(tmp_path, monkeypatch):
     assert "its next turn comes in 3 min 20 s at the earliest" in text
 
 
+def test_where_filter_keeps_the_order_control_says_who_was_refused_in_its_turn_and_those_like_it_are_told(
+    tmp_path, monkeypatch
+):
+    # Nothing at the pod itself says so: filter may as well have refused it because it is not its turn.
+    known = everything()
+    held = known["/api/v1/pods"]["items"][0]
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no device"}
+    spec = {**held["spec"], "schedulingGates": [], "schedulerName": "dovetail"}
+    metadata = {**held["metadata"], "uid": "v", "name": "odd"}
+    odd = {**held, "metadata": metadata, "spec": spec, "status": {"conditions": [condition]}}
+    there = {
+        **known,
+        "/api/v1/pods": items(odd, held),
+        "/locality": msgspec.to_builtins(WaitReport(True, rests={"v": 0.0})),
+    }
+    monkeypatch.setattr(f"{__name__}.everything", lambda: there)
+    with cluster() as url:
+        command = ["explain", "pod", "d/a", f"--kubeconfig={kubeconfig(tmp_path, url)}", f"--control={url}"]
+        text = " ".join(CliRunner().invoke(cli, command).stdout.split())
+    assert "kube-scheduler refuses pod d/odd, which asks for the same" in text
+
+
 def test_a_pod_for_idle_resources_alone_is_told_where_settings_have_no_such_pods(tmp_path, monkeypatch):
     known = everything()
     held = known["/api/v1/pods"]["items"][0]

@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from extender.cluster.events import PodsListed
+from extender.control.backlog.backlog import Backlog
 from extender.control.release.loop import Pace
 from extender.control.release.refusals import refused_pods
 from extender.explain.advice import changes_for
 from extender.explain.pod_in_plan import case_of
 from extender.explain.wait_reasons import IS_RESTING, IS_TRIED_AGAIN
 from extender.planner import Policy
-from tests.service.control.scene import Scene, node, pod
+from tests.service.control.scene import OURS, Scene, node, pod
 from tests.service.costs import calls_of
 
 
@@ -302,3 +304,19 @@ def test_where_filter_keeps_the_order_a_step_does_not_look_for_refused_ones_amon
         return calls_of(lambda: list(refused_pods(scene.backlog)))
 
     assert calls(50) == calls(5)
+
+
+def test_where_filter_keeps_the_order_who_explains_is_told_who_rests_and_who_may_go_but_was_refused_in_its_turn():
+    scene = auto_refused_in_its_turn()
+    assert scene.backlog.rest_seconds(scene.now + 2) == {"uid-odd0": 3.0}
+    scene.step(5)
+    give_up(scene, "odd0")
+    scene.remove("odd1")
+    scene.see(pod("large", 1_000, gates=(), node="n1", queue="r"))
+    scene.step(10)
+    assert scene.backlog.rest_seconds(scene.now) == {"uid-odd0": 0.0}
+    told = Backlog([OURS], by_filter=True)
+    told.apply(PodsListed(list(scene.pods.values())), scene.now)
+    told.note_rests({"uid-odd0": 0.0}, scene.now)
+    assert [it.name for it in told.missed_turns()] == ["odd0"]
+    assert not told.rests()
