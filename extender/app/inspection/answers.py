@@ -102,7 +102,8 @@ def examine(query: Query, extender: str) -> tuple[str, bool]:
     `extender` is the address of `dovetail serve`, empty: through its pods.
     """
     reader, settings, source = _begin(query)
-    cluster = look(reader, settings, source)
+    waits = waits_of(reader, query.control)
+    cluster = look(reader, settings, source, waits if isinstance(waits, WaitReport) else None)
     found = findings(Diagnosis(reader, extender, query.control).facts(cluster))
     well = not reader.unread and all(finding.level != PROBLEM for finding in found)
     document = {"findings": msgspec.to_builtins(found)}

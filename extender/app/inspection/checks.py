@@ -42,13 +42,15 @@ class Diagnosis:
     def facts(self, cluster: ClusterLook) -> Facts:
         """Return all that could be read. Where pods are due to be released, the cluster is read a second time."""
         hold, always = new_pods(self.reader, cluster.settings), always_held(cluster.settings)
-        later, hold_later = None, None
-        if (again := self._again(cluster, hold, always)) is not None:
+        again, later, hold_later = self._again(cluster, hold, always), None, None
+        if again is not None:
             time.sleep(again)
-            later = look(self.reader, cluster.settings, cluster.source).order
-            hold_later = new_pods(self.reader, cluster.settings)
         waits = waits_of(self.reader, self.control)
-        report = WaitReport(leads=False) if isinstance(waits, str) else waits
+        known = None if isinstance(waits, str) else waits
+        report = known or WaitReport(leads=False)
+        if again is not None:
+            later = look(self.reader, cluster.settings, cluster.source, known).order
+            hold_later = new_pods(self.reader, cluster.settings)
         jobs = self.reader.objects("jobs", "/apis/batch/v1/jobs")
         deployments = self.reader.objects("deployments", "/apis/apps/v1/deployments")
         opportunistic = cluster.settings.opportunistic.enabled

@@ -7,7 +7,7 @@ from extender.control.backlog.backlog import PodPhase
 from extender.explain.amounts import seconds
 from extender.explain.findings import MOST_SHOWN, OK, PROBLEM, WARNING, Facts, Finding
 from extender.explain.planned_order import PlannedOrder
-from extender.explain.wait_reasons import PACE, REFUSED, RELEASING, TRYING
+from extender.explain.wait_reasons import IS_RESTING, PACE, REFUSED, RELEASING, TRYING
 from extender.words import many
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -126,5 +126,5 @@ def _due(order: PlannedOrder) -> set[str]:
 
 
 def _tried(order: PlannedOrder) -> set[str]:
-    """Return the pods without a gate that the plan places."""
-    return {uid for uid, reason in order.why.items() if reason.kind == TRYING}
+    """Return the pods without a gate that the plan places, not those that rest."""
+    return {uid for uid, reason in order.why.items() if reason.kind == TRYING and reason != IS_RESTING}

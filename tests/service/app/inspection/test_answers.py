@@ -291,26 +291,43 @@ def test_a_refused_pod_that_rests_is_told_until_when(tmp_path, monkeypatch):
     assert "its next turn comes in 3 min 20 s at the earliest" in text
 
 
-def test_where_filter_keeps_the_order_control_says_who_was_refused_in_its_turn_and_those_like_it_are_told(
-    tmp_path, monkeypatch
-):
-    # Nothing at the pod itself says so: filter may as well have refused it because it is not its turn.
+def refused_in_its_turn(rests):
+    """Return a cluster with room in which control says that pod `odd` was refused in its turn, and that it `rests`.
+
+    Nothing at the pod itself says so: filter may as well have refused it because it is not its turn.
+    """
     known = everything()
     held = known["/api/v1/pods"]["items"][0]
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no device"}
     spec = {**held["spec"], "schedulingGates": [], "schedulerName": "dovetail"}
     metadata = {**held["metadata"], "uid": "v", "name": "odd"}
     odd = {**held, "metadata": metadata, "spec": spec, "status": {"conditions": [condition]}}
-    there = {
+    node = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "8", "pods": "9"}}}
+    return {
         **known,
+        "/api/v1/nodes": items(node),
         "/api/v1/pods": items(odd, held),
-        "/locality": msgspec.to_builtins(WaitReport(True, rests={"v": 0.0})),
+        "/api/v1/namespaces/d/pods/odd": odd,
+        "/locality": msgspec.to_builtins(WaitReport(True, rests={"v": rests})),
     }
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("explain pod d/a", "kube-scheduler refuses pod d/odd, which asks for the same"),
+        ("explain pod d/odd", "its next turn comes in 1 min 40 s at the earliest"),
+        ("doctor", "1 pod held: kube-scheduler refuses pod d/odd, which asks for the same"),
+        ("doctor", "1 pod without a gate waiting, none of which fits now in its turn"),
+    ],
+)
+def test_where_filter_keeps_the_order_control_says_who_was_refused_in_its_turn(tmp_path, monkeypatch, command, said):
+    there = refused_in_its_turn(rests=100.0)
     monkeypatch.setattr(f"{__name__}.everything", lambda: there)
     with cluster() as url:
-        command = ["explain", "pod", "d/a", f"--kubeconfig={kubeconfig(tmp_path, url)}", f"--control={url}"]
-        text = " ".join(CliRunner().invoke(cli, command).stdout.split())
-    assert "kube-scheduler refuses pod d/odd, which asks for the same" in text
+        asks = [*command.split(), f"--kubeconfig={kubeconfig(tmp_path, url)}", f"--control={url}"]
+        text = " ".join(CliRunner().invoke(cli, asks).stdout.split())
+    assert said in text
 
 
 def test_a_pod_for_idle_resources_alone_is_told_where_settings_have_no_such_pods(tmp_path, monkeypatch):
