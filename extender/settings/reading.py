@@ -28,14 +28,34 @@ def text_of(path: Path) -> str:
 
 def read(text: str, name: str) -> Settings:
     """Return the settings that the text of a file states. Raises SettingsError, one line per mistake."""
-    try:
-        document = yaml.load(text, Loader=_NoDuplicates)  # noqa: S506 - a SafeLoader
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SettingsError(f"{name} cannot be read as YAML: {error}") from None
+    document = document_of(text, name)
     try:
         return parse(document)
     except SettingsError as error:
         raise SettingsError("\n".join(f"{name}: {line}" for line in str(error).splitlines())) from None
+
+
+def document_of(text: str, name: str) -> Any:  # noqa: ANN401 - whatever YAML says
+    """Return the one YAML document that a text is. Raises SettingsError, which says in one line where it is none."""
+    try:
+        return yaml.load(text, Loader=_NoDuplicates)  # noqa: S506 - a SafeLoader
+    except yaml.YAMLError as error:
+        said = yaml_mistake(error, text)
+    except RecursionError:
+        said = "it is nested too deeply"
+    raise SettingsError(f"{name} cannot be read as YAML: {said}")
+
+
+def yaml_mistake(error: yaml.YAMLError, text: str) -> str:
+    """Return in one line where a text is no YAML, and why."""
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        return f"line {line}: the character {error.character:#x} is not allowed"
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return " ".join(str(error).split())
+    mark = error.problem_mark
+    said = ", ".join(part for part in (error.context, error.problem) if part)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {said}"
 
 
 def parse(document: object) -> Settings:
@@ -66,6 +86,12 @@ def defaults() -> dict[str, Any]:
 
 class _NoDuplicates(yaml.SafeLoader):
     """Refuses a key that stands twice; plain YAML would silently take the last."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401 - whatever YAML says
+        try:
+            return super().construct_object(node, deep)
+        except ValueError as error:  # no date, a number of too many digits
+            raise yaml.constructor.ConstructorError(None, None, str(error), node.start_mark) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys: list[object] = []

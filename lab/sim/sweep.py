@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from extender.errors import SettingsError
-from extender.settings import defaults, read, text_of
+from extender.settings import defaults, document_of, read, text_of
 
 MOST_RUNS = 100
 
@@ -35,7 +35,7 @@ def documents(path: Path | None, changes: Sequence[str]) -> dict[str, str]:
     for choice in choices:
         document = _header() if not text else yaml.safe_load(text)
         for key, value in choice:
-            _put(document, key, yaml.safe_load(value))
+            _put(document, key, document_of(value, f"--set {key}={value}"))
         title = " ".join(f"{key}={value}" for key, value in choice)
         written[title] = yaml.safe_dump(document)
         read(written[title], f"--set {title}" if title else str(path))

@@ -268,6 +268,26 @@ def test_what_is_not_plain_yaml_is_refused(settings_file, text):
         load(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [1,\nb: {", "line 2, column 5: while parsing a flow node, expected the node content, but found "),
+        ("a: 1\n\tb: 1", "line 2, column 1: while scanning for the next token, found character '\\t' that cannot"),
+        ("a: 1\nb: \0", "line 2: the character 0x0 is not allowed"),
+        ("a: 1\n---\nb: 1", "line 2, column 1: expected a single document in the stream, but found another document"),
+        ("a: 1\nb: 2026-13-45", "line 2, column 4: month must be in 1..12"),
+        ("a: 1\na: 2", "line 2, column 1: 'a' stands twice"),
+        ("[" * 5_000, "it is nested too deeply"),
+    ],
+)
+def test_what_is_not_plain_yaml_is_named_in_one_line_with_its_place(settings_file, text, said):
+    path = settings_file(text)
+    with pytest.raises(SettingsError) as raised:
+        load(path)
+    [line] = str(raised.value).splitlines()
+    assert line.startswith(f"{path} cannot be read as YAML: {said}")
+
+
 @pytest.mark.parametrize("text", ["kind: DovetailConfiguration\n", "log: {level: info, level: debug}\n"])
 def test_a_key_that_stands_twice_is_refused(settings_file, text):
     path = settings_file(HEAD + text)

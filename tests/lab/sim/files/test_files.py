@@ -486,6 +486,7 @@ def test_the_schema_is_printed():
         ("policy.fairness=2", "policy.fairness: 2"),
         ("policy.fairness", "accepted: KEY=VALUE"),
         ("order.by=x", "order is not a mapping"),
+        ("policy.fairness=[0", "--set policy.fairness=[0 cannot be read as YAML: line 1, column 3: while parsing"),
     ],
 )
 def test_a_key_that_settings_do_not_have_is_refused_by_name(change, said, tmp_path):
