@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 import yaml
@@ -81,8 +81,7 @@ def apply_files(files: tuple[TextIO, ...], kubeconfig: Path) -> None:
     from lab.controlplane import rest
 
     client = _client(kubeconfig)
-    for file in files:
-        manifests = [manifest for manifest in yaml.safe_load_all(file.read()) if manifest]
+    for manifests in [_manifests(file) for file in files]:
         for manifest in rest.apply(client, manifests):
             click.echo(f"{manifest['kind'].lower()}/{manifest['metadata']['name']} applied")
 
@@ -135,12 +134,37 @@ def _kubeconfig_at(path: Path, source: Path) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
+def _manifests(file: TextIO) -> list[dict[str, Any]]:
+    """Return the manifests of a file. Raises click.BadParameter for one that is none, naming what it needs."""
+    from extender.settings import yaml_mistake
+
+    try:
+        text = file.read()
+        manifests = [manifest for manifest in yaml.safe_load_all(text) if manifest]
+    except UnicodeDecodeError as error:
+        raise click.BadParameter(f"{file.name} is not text: {error}; accepted: manifests in YAML") from None
+    except yaml.YAMLError as error:
+        raise click.BadParameter(f"{file.name} cannot be read as YAML: {yaml_mistake(error, text)}") from None
+    for number, manifest in enumerate(manifests, 1):
+        metadata = manifest.get("metadata") if isinstance(manifest, dict) else None
+        if not (isinstance(metadata, dict) and all(map(manifest.get, ("apiVersion", "kind"))) and metadata.get("name")):
+            raise click.BadParameter(f"{file.name}, manifest {number}; needed: apiVersion, kind and metadata.name")
+    return manifests
+
+
 def _client(kubeconfig: Path) -> "ApiClient":
     """Return a client of the playground. Raises ClusterError where none runs."""
+    from extender.adapters.kube.api import connect
     from lab.controlplane import rest
 
+    start = "start `dovetail playground` in another terminal"
     if not kubeconfig.is_file():
-        raise ClusterError(f"{kubeconfig} is not there; start `dovetail playground` in another terminal")
+        raise ClusterError(f"{kubeconfig} is not there; {start}")
+    api = connect(kubeconfig)
+    try:
+        api.check_version()
+    except ClusterError as error:
+        raise ClusterError(f"{error}; {start}") from None
     return rest.client(kubeconfig)
 
 
