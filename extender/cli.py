@@ -18,6 +18,7 @@ from extender.app.commands.record import record
 from extender.app.commands.serve import serve
 from extender.app.commands.validate_config import validate_config
 from extender.errors import DovetailError
+from extender.words import visible_lines
 
 
 @click.group(
@@ -42,7 +43,7 @@ def main() -> None:
     try:
         cli(prog_name=PROGRAM)
     except DovetailError as error:
-        click.echo(f"dovetail: {error}", err=True)
+        click.echo(f"dovetail: {visible_lines(str(error))}", err=True)
         sys.exit(1)
     except OSError as error:
         if error.errno != errno.ENOSPC:

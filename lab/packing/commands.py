@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from extender.app.commands.options import connection, exit_codes, settings_file
+from extender.words import visible_lines
 from lab.errors import MissingExtra
 from lab.report.files import ReportFile
 
@@ -114,7 +115,7 @@ def report(
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
     else:
-        click.echo("\n".join(words(found)))
+        click.echo(visible_lines("\n".join(words(found))))
 
 
 def _read(source: Path) -> "ClusterMoment":

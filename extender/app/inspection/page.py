@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from extender.words import visible
+
 _LEAST_LAST = 20
 """So wide the last column of a table stays, whatever is cut in the first."""
 _LEAST_FIRST = 10
@@ -26,7 +28,7 @@ class Page:
 
         A table that is too wide has its last column wrapped, then its first column cut.
         """
-        rows = [[_visible(cell) for cell in row] for row in rows]
+        rows = [[visible(cell) for cell in row] for row in rows]
         widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
         excess = max(sum(widths) + 2 * (len(widths) - 1) - self.width, 0)
         from_last = min(excess, max(widths[-1] - _LEAST_LAST, 0))
@@ -43,12 +45,12 @@ class Page:
     def wrapped(self, text: str, first: str, later: str) -> list[str]:
         """Return a text as lines, the first of which begins with `first`, the others with `later`."""
         return textwrap.wrap(
-            _visible(text), self.width, initial_indent=first, subsequent_indent=later, break_on_hyphens=False
+            visible(text), self.width, initial_indent=first, subsequent_indent=later, break_on_hyphens=False
         )
 
     def name(self, name: str) -> str:
         """Return a name, cut where it is too long."""
-        return _cut(_visible(name), self.longest_name)
+        return _cut(visible(name), self.longest_name)
 
     def incomplete(self, unread: Mapping[str, str]) -> list[str]:
         """Return the lines that come before an answer for which this could not be read, by name and reason."""
@@ -77,19 +79,6 @@ def _aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) 
         for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
     )
     return "  ".join(aligned).rstrip()
-
-
-def _visible(text: str) -> str:
-    """Return a text in which nothing but letters reaches the terminal: users write annotations, and others read them.
-
-    What would break the line is a space, what else is not printable its escape.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        letter if letter.isprintable() else " " if letter.isspace() else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
 
 
 def _cut(name: str, longest: int) -> str:

@@ -6,7 +6,6 @@ import numpy as np
 from rich import box
 from rich.console import Group
 from rich.table import Table
-from rich.text import Text
 
 from extender.arrays import Floats
 from extender.graph import Dag, Machines, StageOrder
@@ -18,7 +17,7 @@ _MOST_STAGES = 60
 
 def text(name: str, dag: Dag, machines: Machines, order: StageOrder) -> Group:
     """Return what was found, the orders that were tried, and when each stage runs."""
-    return Group(Text("\n".join(words(name, dag, machines, order))), _tried(order), _chart(dag, order))
+    return Group("\n".join(words(name, dag, machines, order)), _tried(order), _chart(dag, order))
 
 
 def words(name: str, dag: Dag, machines: Machines, order: StageOrder) -> list[str]:

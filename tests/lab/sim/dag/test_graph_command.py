@@ -108,3 +108,11 @@ def test_a_tpch_query_runs_on_executors():
 def test_a_stage_with_brackets_in_its_name_is_shown(graph):
     stages = [{"name": "save [/data/out]", "tasks": 4, "seconds": 2, "demand": {"cpu": 1}}]
     assert "save [/data/out]" in graph(jobs=({"job": "etl", "stages": stages},))
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal(graph):
+    stages = [{**MAP, "name": "\x1b[2Jmap"}]
+    told = graph(jobs=({"job": "etl\x1b[31m\x07", "stages": stages},))
+    assert told.startswith(r"etl\x1b[31m\x07: 1 stage")
+    assert r"\x1b[2Jmap" in told
+    assert "\x1b" not in told

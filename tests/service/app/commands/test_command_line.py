@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from extender.app.commands.laboratory import LABORATORY, laboratory_commands
-from extender.cli import cli
+from extender.cli import cli, main
 from tests.reference.command_line import FILE, page
 
 
@@ -47,6 +47,14 @@ def test_an_error_is_one_line_and_ends_with_one(tmp_path):
     assert done.stderr.startswith(f"dovetail: {tmp_path / 'missing'} is not a kubeconfig: ")
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
+
+
+def test_an_error_takes_no_control_character_to_the_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["dovetail", "validate-config", "no\x1b[2J\n\x9bfile"])
+    with pytest.raises(SystemExit):
+        main()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [r"dovetail: cannot read no\x1b[2J", r"\x9bfile: No such file or directory"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
