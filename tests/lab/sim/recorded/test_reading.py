@@ -169,6 +169,16 @@ def test_a_file_that_is_none_is_refused_with_its_line(tmp_path):
         replay_of(recording(tmp_path))
 
 
+def test_a_negative_amount_is_refused_with_its_line(tmp_path):
+    edited = msgspec.structs.replace(pod("a", "j", 110, 112, 150, "n1"), demand={"cpu": -1000.0})
+    with pytest.raises(TraceError, match=r"line 3: a: field demand\.cpu: -1000; accepted: 0 or more"):
+        replay_of(recording(tmp_path, edited))
+    with pytest.raises(TraceError, match=r"line 2: a: field demand\.cpu: -1000"):
+        replay_of(recording(tmp_path, living=(edited,)))
+    with pytest.raises(TraceError, match=r"line 3: n0: field offers\.memory: -1; accepted: 0 or more"):
+        replay_of(recording(tmp_path, NodeLine(120.0, "n0", {"memory": -1.0})))
+
+
 def test_a_recording_may_end_in_blank_lines(tmp_path):
     file = recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"), cut=b"\n  ")
     assert len(replay_of(file).workload.jobs) == 1
