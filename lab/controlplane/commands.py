@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -68,7 +69,7 @@ def run(kubernetes: str, nodes: int) -> None:
         workload.create_nodes(running.client(), [builders.node(f"node-{number}") for number in range(nodes)])
         click.echo(f"Kubernetes {running.version()} at {running.url}, {nodes} nodes of 8 CPUs and 32Gi")
         click.echo(f"logs: {running.folder / 'logs'}")
-        click.echo(f"Try it:  export KUBECONFIG={running.admin}  &&  kubectl get nodes")
+        click.echo(f"Try it:  {_first_line(running.admin)}")
         click.echo("Ctrl-C stops it and removes everything.")
         signal.pause()
 
@@ -92,6 +93,11 @@ def is_built(kubernetes: str = pins.DEFAULT_KUBERNETES) -> bool:
         building.is_built(part, cache) or building.is_among(part, Path(assets) if assets else None)
         for part in pins.control_plane(kubernetes)
     )
+
+
+def _first_line(kubeconfig: Path) -> str:
+    """Return what to type in a shell to see the nodes."""
+    return f"export KUBECONFIG={shlex.quote(str(kubeconfig))}  &&  kubectl get nodes"
 
 
 def paths(programs: Mapping[str, Program]) -> dict[str, Path]:

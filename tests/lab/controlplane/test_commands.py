@@ -1,7 +1,10 @@
 """What the commands of the control plane find out before they build anything."""
 
+import shlex
+from pathlib import Path
+
 from lab.controlplane import pins
-from lab.controlplane.commands import is_built
+from lab.controlplane.commands import _first_line, is_built
 
 
 def test_nothing_is_built_in_an_empty_cache(tmp_path, monkeypatch):
@@ -19,3 +22,7 @@ def test_programs_in_the_folder_that_the_user_named_need_not_be_built(tmp_path, 
     assert is_built()
     (tmp_path / "etcd").unlink()
     assert not is_built()
+
+
+def test_a_kubeconfig_in_a_folder_with_a_space_is_one_word_of_the_line_to_type():
+    assert shlex.split(_first_line(Path("/my files/admin")))[:2] == ["export", "KUBECONFIG=/my files/admin"]
