@@ -2,6 +2,8 @@
 
 import json
 
+import jsonschema
+import pytest
 import yaml
 
 from charts.render import CHART
@@ -32,6 +34,22 @@ def test_the_schema_requires_exactly_the_keys_of_values():
             compare(schema["properties"][key], value, f"{path}/{key}")
 
     compare(SCHEMA, VALUES, "")
+
+
+@pytest.mark.parametrize(
+    ("tag", "accepted"),
+    [
+        ("", True),
+        ("0.1.0", True),
+        (f"0.1.0@sha256:{64 * 'a'}", True),
+        (f"sha256:{64 * 'a'}", False),  # the image would be dovetail:sha256:..., which is no reference
+        (f"@sha256:{64 * 'a'}", False),
+        ("0.1.0@sha256:abc", False),
+        ("a/b", False),
+    ],
+)
+def test_an_image_tag_makes_a_reference_of_an_image_or_is_refused(tag, accepted):
+    assert jsonschema.Draft202012Validator(SCHEMA["properties"]["image"]["properties"]["tag"]).is_valid(tag) == accepted
 
 
 def test_the_charts_versions_are_the_packages():
