@@ -18,6 +18,7 @@ from extender.errors import ClusterError
 from lab.controlplane.commands import kubernetes_option, paths, provide
 from lab.errors import MissingExtra
 from lab.options import refuse_before
+from lab.report.files import ReportFile
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -59,6 +60,7 @@ def playground(context: click.Context, kubernetes: str, node_count: int, kubecon
     if context.invoked_subcommand is not None:
         refuse_before(context)
         return
+    kubeconfig = ReportFile().convert(kubeconfig, None, context)  # before anything is started
     programs = provide(kubernetes)
     MissingExtra.unless_installed("rich", "trustme")
     from lab.controlplane.running import ControlPlane
@@ -125,7 +127,6 @@ def list_pods(kubeconfig: Path) -> None:
 @contextmanager
 def _kubeconfig_at(path: Path, source: Path) -> Iterator[None]:
     """Write the kubeconfig where it was asked for; remove it at the end, for the cluster is gone then."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, path)
     path.chmod(0o600)
     try:

@@ -72,3 +72,11 @@ def test_an_option_before_a_commands_name_is_refused_as_nobody_would_read_it(opt
     result = CliRunner().invoke(playground, [option, "pods"])
     assert result.exit_code == 2
     assert f"{option.partition('=')[0]} stands before pods; accepted: behind it, if pods takes it" in result.output
+
+
+def test_where_no_kubeconfig_can_be_written_nothing_is_started(monkeypatch, tmp_path):
+    monkeypatch.setattr("lab.playground.commands.provide", lambda _kubernetes: pytest.fail("it would start"))
+    (tmp_path / "file").touch()
+    result = CliRunner().invoke(playground, [f"--kubeconfig={tmp_path / 'file' / 'kubeconfig'}"])
+    assert result.exit_code == 2
+    assert f"{tmp_path / 'file' / 'kubeconfig'}: File exists" in result.output
