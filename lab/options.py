@@ -10,7 +10,7 @@ TRACES = Path("../shared/traces")
 
 traces_option = click.option(
     "--traces",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
     help=f"Folder of the workload traces. Default: {TRACES}, where it exists.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")

@@ -94,10 +94,18 @@ def test_rows_give_mean_range_and_seeds():
     assert report.rows[0].note.startswith("66.67 to 66.67, seeds 0 to 1; ")
 
 
-def test_without_traces_the_command_says_what_it_needs(tmp_path):
-    result = CliRunner().invoke(bench, ["placement", "--traces", str(tmp_path / "none")])
+def test_without_traces_the_command_says_what_it_needs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(bench, ["placement"])
     assert isinstance(result.exception, TraceError)
     assert "say with --traces which folder holds openb_gpu2023/openb_node_list_gpu_node.csv" in str(result.exception)
+
+
+def test_a_folder_of_traces_that_is_not_there_is_refused_before_anything_runs(tmp_path):
+    result = CliRunner().invoke(bench, ["placement", "--traces", str(tmp_path / "none")])
+    assert result.exit_code == 2
+    assert "Directory" in result.output
+    assert "does not exist" in result.output
 
 
 @pytest.mark.slow
