@@ -73,10 +73,12 @@ def demo(
     usual = QUICK if quick else FULL
     size = DemoSize(nodes or usual.nodes, pods or usual.pods, usual.work_seconds)
     compared = _compare(size, range(seed, seed + seeds), kubernetes)
-    compared.write_report(output)
-    if picture is not None:
-        compared.shown.write_picture(picture)
-    click.echo(json.dumps(compared.as_json(), indent=2)) if as_json else _print_tables(compared)
+    try:
+        compared.write_report(output)
+        if picture is not None:
+            compared.shown.write_picture(picture)
+    finally:
+        click.echo(json.dumps(compared.as_json(), indent=2)) if as_json else _print_tables(compared)
     for path in (output, picture):
         if path is not None:
             click.echo(f"{'report' if path is output else 'picture'}: {path.resolve()}", err=as_json)

@@ -12,6 +12,7 @@ from rich.table import Table
 from lab.demo import plots, report, rows
 from lab.demo.comparison import Comparison
 from lab.demo.figures import Figures
+from lab.report.files import write_report
 from lab.sim.report.compared import improvement
 
 HEADS = ("seed", "makespan\nstock", "Dovetail", "less", "mean job time\nstock", "Dovetail", "less")
@@ -103,11 +104,10 @@ class Seeds:
 
     def write_report(self, path: Path) -> None:
         """Write the report as one HTML file: where there are several seeds these first, then the median one in full."""
-        path.parent.mkdir(parents=True, exist_ok=True)
         shown = self.shown
         first = report.seeds(HEADS, self.table(), self.about) if len(self.comparisons) > 1 else ()
         drawn = plots.plots((shown.stock, shown.dovetail))
-        path.write_text(report.page(first, shown.about, shown.rows, shown.slowed, drawn), encoding="utf-8")
+        write_report(path, report.page(first, shown.about, shown.rows, shown.slowed, drawn))
 
     def _gain(self, id: str, paper: float, figure: Callable[[Figures], float]) -> Gain:  # noqa: A002
         stock = [figure(comparison.stock.figures) for comparison in self.comparisons]

@@ -6,15 +6,15 @@ from pathlib import Path
 from lab.experiments.sections import Section
 from lab.experiments.tables import HEADS, cells
 from lab.report import page as parts
+from lab.report.files import write_report
 
 
 def write(path: Path, title: str, about: str, sections: Sequence[Section], skipped: Sequence[str]) -> None:
     """Write the sections with their figures, and the parts that were skipped."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     body = [parts.heading(title), parts.paragraph(about), *(parts.paragraph(text) for text in skipped)]
     for section in sections:
         body += _section(section)
-    path.write_text(parts.page(f"Dovetail: {title}", body), encoding="utf-8")
+    write_report(path, parts.page(f"Dovetail: {title}", body))
 
 
 def _section(section: Section) -> Iterator[str]:

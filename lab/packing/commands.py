@@ -108,14 +108,16 @@ def report(
     asked = Asked([Policy(order, name) for name in names], CompactionLimits(tau / 100, mu, trials, seed), unit, unit_of)
     with click.progressbar(length=steps(asked), label="Packing", file=sys.stderr) as bar:
         found = report_of(moment, asked, lambda: bar.update(1))
-    if file is not None:
-        from lab.packing import page
+    try:
+        if file is not None:
+            from lab.packing import page
 
-        page.write(file, found)
-    if as_json:
-        click.echo(msgspec.json.encode(found).decode())
-    else:
-        click.echo(visible_lines("\n".join(words(found))))
+            page.write(file, found)
+    finally:
+        if as_json:
+            click.echo(msgspec.json.encode(found).decode())
+        else:
+            click.echo(visible_lines("\n".join(words(found))))
 
 
 def _read(source: Path) -> "ClusterMoment":

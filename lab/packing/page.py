@@ -6,11 +6,12 @@ from lab.packing.figures import plots
 from lab.packing.reporting import PackingReport
 from lab.packing.words import words
 from lab.report import page as parts
+from lab.report.files import write_report
 
 
 def write(path: Path, report: PackingReport) -> None:
     """Write the report with its plots, and what the command says in words."""
-    path.write_text(page(report), encoding="utf-8")
+    write_report(path, page(report))
 
 
 def page(report: PackingReport) -> str:

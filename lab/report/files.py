@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from extender.errors import DovetailError
+
 
 class ReportFile(click.Path):
     """A file to be written; makes the folder that it is to be in."""
@@ -23,3 +25,14 @@ class ReportFile(click.Path):
         if not os.access(path if path.exists() else path.parent, os.W_OK):
             self.fail(f"{path}: it cannot be written there", param, ctx)
         return path
+
+
+def write_report(path: Path, text: str) -> None:
+    """Write a report. Raises DovetailError, naming the file, where it does not fit; no part of it stays there then."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        if path.is_file():
+            path.unlink()
+        raise DovetailError(f"the report {path} cannot be written: {error.strerror}") from None

@@ -208,11 +208,13 @@ def simulate(
     _refuse_blind([run.policy for run in runs.values()], replayed, cluster)
     about = " ".join((_about(replayed.about, cluster.name, heartbeat, loss), *(replay.notes if replay else ())))
     outcomes, failures = _perform(runs, processes)
-    if report:
-        from lab.sim.report import page
+    try:
+        if report:
+            from lab.sim.report import page
 
-        page.write(report, about, outcomes)
-    _print_json(outcomes) if as_json else _print_table(about, outcomes)
+            page.write(report, about, outcomes)
+    finally:
+        _print_json(outcomes) if as_json else _print_table(about, outcomes)
     if report:
         click.echo(f"report: {report.resolve()}", err=as_json)
     if failures:

@@ -7,7 +7,7 @@ import click
 
 from lab.errors import MissingExtra
 from lab.options import TRACES, traces_option
-from lab.report.files import ReportFile
+from lab.report.files import ReportFile, write_report
 
 _PLAIN_WIDTH = 100
 
@@ -64,11 +64,13 @@ def graph(
         title = job.name
         dag, shared, names = jobs.dag_of(job, cluster, share)
     order = build(dag, shared, seed=seed, effort=effort)
-    if report is not None:
-        from lab.sim.dag import charts
+    try:
+        if report is not None:
+            from lab.sim.dag import charts
 
-        report.write_text(charts.page(title, dag, shared, names, order), encoding="utf-8")
-    if as_json:
-        click.echo(json.dumps(showing.as_json(title, dag, shared, order)))
-        return
-    console(_PLAIN_WIDTH).print(showing.text(title, dag, shared, order))
+            write_report(report, charts.page(title, dag, shared, names, order))
+    finally:
+        if as_json:
+            click.echo(json.dumps(showing.as_json(title, dag, shared, order)))
+        else:
+            console(_PLAIN_WIDTH).print(showing.text(title, dag, shared, order))

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.report import page as parts
+from lab.report.files import write_report
 from lab.sim.engine.outcome import Outcome
 from lab.sim.report import figures, tables
 
 
 def write(path: Path, about: str, runs: Sequence[Outcome]) -> None:
     """Write the outcomes of the runs, with plots."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(about, runs), encoding="utf-8")
+    write_report(path, page(about, runs))
 
 
 def page(about: str, runs: Sequence[Outcome]) -> str:

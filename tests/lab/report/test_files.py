@@ -1,10 +1,14 @@
 """Where reports go."""
 
+import errno
+from pathlib import Path
+
 import click
 import pytest
 from click.testing import CliRunner
 
-from lab.report.files import ReportFile
+from extender.errors import DovetailError
+from lab.report.files import ReportFile, write_report
 
 
 def ran(path):
@@ -33,3 +37,20 @@ def test_a_place_where_nothing_can_be_written_ends_the_command_before_its_work(t
     assert found.exit_code == 2
     assert str(tmp_path / place) in found.output.replace("\n", "")
     assert done == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_report_that_does_not_fit_is_named():
+    with pytest.raises(DovetailError, match="the report /dev/full cannot be written: No space left on device"):
+        write_report(Path("/dev/full"), "text")
+
+
+def test_no_part_of_a_report_stays_where_the_rest_does_not_fit(tmp_path, monkeypatch):
+    def begin(path, text, encoding):
+        path.write_bytes(text[:1].encode(encoding))
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", begin)
+    with pytest.raises(DovetailError, match=r"report\.html cannot be written"):
+        write_report(tmp_path / "report.html", "text")
+    assert list(tmp_path.iterdir()) == []

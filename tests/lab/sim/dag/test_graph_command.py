@@ -116,3 +116,13 @@ def test_control_characters_in_names_do_not_reach_the_terminal(graph):
     assert told.startswith(r"etl\x1b[31m\x07: 1 stage")
     assert r"\x1b[2Jmap" in told
     assert "\x1b" not in told
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_an_answer_is_printed_though_its_report_cannot_be_written(tmp_path):
+    (tmp_path / "workload.jsonl").write_text(json.dumps(JOB))
+    (tmp_path / "machines.jsonl").write_text(json.dumps(MACHINES))
+    files = [str(tmp_path / "workload.jsonl"), f"--machines={tmp_path / 'machines.jsonl'}"]
+    result = CliRunner().invoke(cli, ["graph", *files, "--report=/dev/full"])
+    assert "the report /dev/full cannot be written" in str(result.exception)
+    assert result.output.startswith("etl: 3 stages")
