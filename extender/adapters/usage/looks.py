@@ -14,7 +14,7 @@ MOST_NAMED = 5
 class UsageLook:
     """What one look brought. `node_of` says on which node each opportunistic pod was (by UID).
 
-    Where one of these grows too old, so does its node. `strangers` counts series that are of no node here, `named`
+    They are left out with their node once it grows too old. `strangers` counts series that are of no node here, `named`
     names some of them; other clusters in a shared store are such. `failure` says why nothing was read at all, `kind` in
     one word.
     """

@@ -111,13 +111,12 @@ def nothing(nodes: Iterable[Node], problem: str) -> Usage:
 def still_fresh(usage: Usage, now: float, stale_seconds: float, node_of: Mapping[str, str]) -> Usage:
     """Return the same use without what has become too old since it was judged.
 
-    That is a node with all its pods where its own sample has, or one of a pod of `node_of`; any other pod by itself.
+    That is a node with its pods of `node_of` where its own sample has, or that of its pods together; a pod by itself.
     """
     oldest = now - stale_seconds
     if oldest_sample(usage) >= oldest:
         return usage
     old = {name for whose in (usage.nodes, usage.pods_on) for name, sample in whose.items() if sample.at < oldest}
-    old |= {node_of[uid] for uid, sample in usage.pods.items() if sample.at < oldest and uid in node_of}
     return replace(
         usage,
         nodes={name: sample for name, sample in usage.nodes.items() if name not in old},

@@ -170,15 +170,20 @@ def test_the_report_counts_the_measured_nodes_of_which_no_waiting_is_known_where
     assert report_of(reader, "x").without_pressure == 0
 
 
-def test_a_regular_pod_whose_sample_grows_too_old_is_left_out_alone():
-    pods = {"regular": Sample({}, 20.0, 80.0), "opportunistic": Sample({}, 30.0, 95.0)}
-    usage = replace(USAGE, pods=pods, gone={"a": {"cpu": 1.0}, "b": {"cpu": 2.0}})
-    reader, _, time = reader_of(UsageLook(usage, {"opportunistic": "b"}))
+def test_a_pod_whose_sample_grows_too_old_is_left_out_alone():
+    newest = {"regular": 80.0, "crashed": 80.0, "on a": 95.0, "on b": 95.0}
+    usage = replace(
+        USAGE,
+        pods={uid: Sample({}, 20.0, at) for uid, at in newest.items()},
+        gone={"a": {"cpu": 1.0}, "b": {"cpu": 2.0}},
+    )
+    reader, _, time = reader_of(UsageLook(usage, {"crashed": "b", "on a": "a", "on b": "b"}))
     reader.look()
     time[0] = 115.0
-    assert (set(reader.usage().nodes), set(reader.usage().pods)) == ({"a", "b"}, {"opportunistic"})
-    time[0] = 122.0  # now a's own sample is too old, and with it what is said of those that have ended there
-    assert (set(reader.usage().nodes), reader.usage().gone) == ({"b"}, {"b": {"cpu": 2.0}})
+    assert (set(reader.usage().nodes), set(reader.usage().pods)) == ({"a", "b"}, {"on a", "on b"})
+    time[0] = 122.0  # the sample of a is too old: so go its opportunistic pods, and what has ended there
+    left = reader.usage()
+    assert (set(left.nodes), set(left.pods), left.gone) == ({"b"}, {"on b"}, {"b": {"cpu": 2.0}})
 
 
 def test_what_is_left_of_a_look_is_made_once_until_more_grows_too_old():
