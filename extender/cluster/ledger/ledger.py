@@ -157,7 +157,6 @@ class Ledger:
     def promise(self, pod: Pod, node: str | None, now: float, *, preempts: bool = False) -> None:
         """Put a pod in flight to one node, for whoever decides alone where pods go; to none if it is to find one."""
         with self._changed:
-            self._books.lay_out()
             self._takeoffs.to_node(pod, node, now, preempts=preempts)
 
     def contradicts(self, pod: Pod) -> bool:
