@@ -99,6 +99,7 @@ def test_a_waiting_pod_holds_nothing():
     filled = ledger(NodeSeen(node("a")), PodSeen(pod("p")))
     assert cpu_of(filled.snapshot(0).allocated) == [0]
     assert filled.counts() == (0, 1, 0)
+    assert filled.nominated() == []
 
 
 def test_a_priority_that_no_pod_on_a_node_has_any_more_holds_no_memory():
@@ -212,6 +213,7 @@ def test_a_pod_in_flight_counts_on_every_node_that_it_may_have_got():
     [
         pytest.param(PodSeen(pod("p", version=2, node="a")), 100, id="bound"),
         pytest.param(PodSeen(pod("p", version=2, node="a", finished=True)), 0, id="finished"),
+        pytest.param(PodSeen(pod("p", version=2, finished=True)), 0, id="finished without a node"),
         pytest.param(PodSeen(pod("p", version=2, unschedulable=True)), 0, id="refused after it was asked about"),
         pytest.param(PodGone("p"), 0, id="deleted"),
         pytest.param(PodsListed([]), 0, id="gone from the list"),
@@ -277,11 +279,13 @@ def test_a_snapshot_comes_with_those_of_the_pods_asked_for_that_are_known():
 
 
 def test_a_flight_ends_after_its_time_and_not_before():
-    filled = ledger(NodeSeen(node("a")), PodSeen(pod("p")), in_flight_seconds=15)
+    filled = ledger(NodeSeen(node("a")), PodSeen(pod("p")), PodSeen(pod("q")), in_flight_seconds=15)
     take_off(filled, pod("p"), "a", now=100)
-    assert filled.newest_flight_since() == 100
-    assert cpu_of(filled.snapshot(115).in_flight) == [100]  # 115 - 100 = 15, not more
-    assert cpu_of(filled.snapshot(115.1).in_flight) == [0]
+    take_off(filled, pod("q"), "a", now=101)
+    assert filled.newest_flight_since() == 101
+    assert cpu_of(filled.snapshot(115).in_flight) == [200]  # 115 - 100 = 15, not more
+    assert filled.in_flight(115.1) == {"q"}
+    assert cpu_of(filled.snapshot(116.1).in_flight) == [0]
     assert filled.newest_flight_since() is None
 
 
@@ -371,6 +375,8 @@ def test_it_lands_by_news_that_is_later_than_what_was_asked():
     filled.apply(PodSeen(pod("p", version=1)))
     filled.apply(PodSeen(pod("p", version=2, unschedulable=True)))
     assert filled.snapshot(0).flights == 1, "its refusal was known when it was asked about"
+    filled.apply(PodSeen(pod("p", version=3, unschedulable=True)))
+    assert filled.snapshot(0).flights == 1, "something else about it has changed"
 
 
 def test_pods_that_the_watch_has_not_shown_give_way_to_one_that_it_has():
@@ -506,6 +512,19 @@ def test_a_nomination_ends_when_it_is_cleared_used_or_without_an_object(event):
     assert nominated_load(filled, 0) is None
 
 
+def test_each_nomination_that_comes_changes_or_goes_gives_the_snapshot_another_version():
+    filled = ledger(NodesListed([node("a"), node("b")]), PodSeen(pod("p")))
+    versions = [filled.snapshot(0).version]
+    for event in (
+        PodSeen(pod("p", version=2, nominated="a")),
+        PodSeen(pod("p", version=3, nominated="b")),
+        PodGone("p"),
+    ):
+        filled.apply(event)
+        versions.append(filled.snapshot(0).version)
+    assert len(set(versions)) == 4
+
+
 def test_a_nominated_pod_in_flight_counts_as_in_flight_only_and_again_when_it_comes_back():
     filled = ledger(NodeSeen(node("a")), PodSeen(pod("p", nominated="a")))
     take_off(filled, pod("p", nominated="a"), "a")
@@ -525,6 +544,13 @@ def test_waiting_ends_with_the_next_change_and_says_so():
     timer.start()
     assert filled.wait_past(snapshot, 10.0)
     timer.join()
+
+
+def test_waiting_ends_with_a_pod_that_comes_though_it_holds_nothing_yet():
+    filled = ledger(NodeSeen(node("a")))
+    snapshot = filled.snapshot(0)
+    filled.apply(PodSeen(pod("p")))
+    assert filled.wait_past(snapshot, 0.0)
 
 
 def test_waiting_without_a_change_ends_after_its_time():
@@ -610,6 +636,7 @@ def test_any_history_ends_in_the_same_arrays_as_its_end_alone(history):
     fresh = ledger(NodesListed(list(nodes.values())), PodsListed(list(pods.values())))
     assert contents(lived.snapshot(10)) == contents(fresh.snapshot(10))  # 10 s: every flight is over
     assert lived.counts() == fresh.counts()
+    assert lived.least_priority() == fresh.least_priority()
     for snapshot, then in kept:
         assert contents(snapshot) == then  # an old snapshot never changes
 

@@ -223,8 +223,10 @@ def test_a_victim_leaves_the_book_that_it_stands_in():
 
 
 def test_pods_of_lower_priority_hold_what_counts_as_regular():
-    filled = ledger(pod("p", node="a"), pod("q", node="a", opportunistic=False), pod("r", node="a", priority=9))
+    regular = [pod(uid, node="a", opportunistic=False, priority=level) for uid, level in (("q", 0), ("r", 5), ("s", 9))]
+    filled = ledger(pod("p", node="a"), *regular)
     assert filled.below(5)[0, :2].tolist() == [100.0, 10.0]
+    assert filled.least_priority() == 0
 
 
 def test_what_running_pods_that_have_changed_ask_for_is_counted_as_they_are_now():
