@@ -223,9 +223,22 @@ def test_one_that_was_not_made_so_leaves_its_place_and_so_does_one_that_is_no_lo
         scene.backlog.claim(f"uid-{name}", scene.now + 15)
         exposed(scene, name)
     scene.exposure.leave(scene.pods["a"])
+    scene.remove("a")
     assert exposed(scene, "c") == 1
     scene.backlog.writes.expire(scene.now + 20)
     assert exposed(scene, "b") == 2
+
+
+def test_each_job_counts_its_own_pods_alone_those_that_are_gone_too():
+    scene = job("a", "b")
+    scene.see(waiting("other", owner="uid-other", owner_kind="Job"))
+    for name in ("a", "other"):
+        scene.backlog.claim(f"uid-{name}", scene.now + 15)
+    assert [exposed(scene, name) for name in ("a", "other")] == [2, 2]
+    scene.change("other", opportunistic=True)
+    assert [exposed(scene, name) for name in ("b", "other")] == [1, 2]
+    scene.remove("other")
+    assert exposed(scene, "b") == 1
 
 
 def test_nothing_is_kept_of_owners_whose_pods_are_no_longer_written_to():
