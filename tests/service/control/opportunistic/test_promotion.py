@@ -97,6 +97,17 @@ def test_many_pods_of_a_queue_pass_another_that_waits_by_one_at_most(late):
     assert len(scene.nominated()) == 5
 
 
+def test_large_pods_of_a_queue_become_regular_within_its_fair_share_while_another_waits_that_has_less():
+    # Each queue has a right to 500: to one pod of 300.
+    scene = scene_of(runs("full", 1000, queue="third"), *(given(f"a{n}", 300, queue="a") for n in range(3)))
+    scene.see(*(needs(f"b{n}", 300, queue="b") for n in range(3)))
+    scene.step()
+    scene.end("full")
+    scene.step(1)
+    assert len(promoted(scene)) == 1
+    assert len(scene.nominated()) == 2
+
+
 def test_the_fair_share_of_a_queue_makes_none_of_its_pods_regular_before_another_that_has_less():
     # Each may have half; a has 400, and b nothing.
     scene = scene_of(runs("mine", 400, queue="a"), given("a0", 100, queue="a"), needs("b0", 600, queue="b"))
@@ -232,7 +243,9 @@ def test_what_cannot_be_taken_back_is_tried_again_after_a_rest():
     scene = scene_of(runs("full", 900), deferred("a", 400))
     scene.refuse = {("take back", "a")}
     scene.step()
-    scene.step(SHOWS_SECONDS)
+    for _ in range(4):
+        scene.step(SHOWS_SECONDS)
+    assert scene.asked["take back", "a"] == 1
     scene.refuse.clear()
     scene.step(RESTS_SECONDS)
     scene.step(SHOWS_SECONDS)
