@@ -132,11 +132,17 @@ class Api:
             reply: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=limits).response
         except _FAILURES as error:
             traceback.clear_frames(error.__traceback__)  # those of urllib3 keep the error, and all who call
-            raise ClusterError(f"{method} {path}: {error}") from None
+            raise ClusterError(f"{method} {path}: {_one_line(str(error))}") from None
         if reply.status >= 300:
-            text = whole(reply, f"{method} {path}: {reply.status} {reply.reason}").decode(errors="replace")[:300]
+            text = whole(reply, f"{method} {path}: {reply.status} {reply.reason}").decode(errors="replace")
+            text = _one_line(text)[:300]
             raise Refused(f"{method} {path}: {reply.status} {reply.reason}: {text}", reply.status)
         return reply
+
+
+def _one_line(text: str) -> str:
+    """Return a text without line ends: a proxy answers in a page of HTML, TLS fails in three lines."""
+    return " ".join(text.split())
 
 
 class Refused(ClusterError):

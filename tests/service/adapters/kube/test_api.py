@@ -557,6 +557,19 @@ def test_so_is_the_text_of_a_refusal_that_breaks_off():
         api.read("/x")
 
 
+def test_a_page_of_a_proxy_and_a_failure_of_tls_are_told_in_one_line():
+    with served(reply(503, b"<html>\n<body>\n  no backend\n</body>")) as api:
+        with pytest.raises(Refused) as refused:
+            api.get("/version")
+        assert str(refused.value).endswith("<html> <body> no backend </body>")
+        plain = api._api.configuration.host
+        secure = client.Configuration()
+        secure.host, secure.retries = plain.replace("http:", "https:"), False
+        with client.ApiClient(secure) as other, pytest.raises(ClusterError, match="SSL") as failed:
+            Api(other).get("/version")
+        assert len(str(failed.value).splitlines()) == 1
+
+
 def test_a_server_that_is_not_there_is_a_cluster_error():
     with served(reply(200, b"{}")) as api:
         pass
