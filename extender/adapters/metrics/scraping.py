@@ -70,6 +70,8 @@ def our_pods(api: Api, namespace: str) -> list[dict[str, Any]]:
 
 def said_at(url: str, path: str) -> tuple[str, str]:
     """Return the address of a service, named with or without the path, and what it says there. Raises ClusterError."""
+    if not url.startswith(("http://", "https://")):
+        raise ClusterError(f"{url!r} is no address; accepted: such as http://127.0.0.1:10352")
     url = url.rstrip("/").removesuffix(f"/{path}")
     try:
         reply = urllib3.request("GET", f"{url}/{path}", timeout=_SECONDS, retries=False)

@@ -13,8 +13,9 @@ def test_what_is_no_text_of_metrics_is_a_cluster_error():
 
 
 def test_an_address_that_is_none_is_a_cluster_error():
-    with pytest.raises(ClusterError):
-        by_address("nonsense://")
+    for address in ("nonsense://", "localhost:10352", "127.0.0.1:10352", "ftp://a"):
+        with pytest.raises(ClusterError, match=rf"'{address}' is no address; accepted: such as http://127"):
+            by_address(address)
 
 
 @pytest.mark.parametrize("changes", [{"status": {"phase": "Pending"}}, {"spec": {"containers": [{}]}}])
