@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from extender.app.commands.options import NumberRange
 from extender.errors import TraceError
 from lab.bench.showing import progress, show
 from lab.controlplane.commands import kubernetes_option, paths, provide
@@ -82,7 +83,7 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
 @bench.command()
 @_replays
 @_form
-@click.option("--shape-step", type=click.FloatRange(0, 1), help="Instead of the default step (placement.shapeStep).")
+@click.option("--shape-step", type=NumberRange(0, 1), help="Instead of the default step (placement.shapeStep).")
 @click.option("--ranking", "names", multiple=True, help="Only this one, and no samples; can be repeated.")
 def placement(shape_step: float | None, names: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401 - click's own
     """Compare the ranking rules: how much of a cluster each fills, by replays of real workloads.
@@ -162,7 +163,7 @@ def cluster(kubernetes: str, names: tuple[str, ...], **given: Any) -> None:  # n
 @bench.command()
 @json_option
 @kubernetes_option
-@click.option("--minutes", default=6.0, show_default=True, type=click.FloatRange(0.5, 240), help="For how long.")
+@click.option("--minutes", default=6.0, show_default=True, type=NumberRange(0.5, 240), help="For how long.")
 @click.option(
     "--backlog", default=1_200, show_default=True, type=click.IntRange(1, 20_000), help="Jobs that wait, each."
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from extender.app.commands.options import connection, exit_codes, settings_file
+from extender.app.commands.options import NumberRange, connection, exit_codes, settings_file
 from extender.words import visible_lines
 from lab.errors import MissingExtra
 from lab.report.files import ReportFile
@@ -50,7 +50,7 @@ def packing() -> None:
     "--tau",
     default=0.6,
     show_default=True,
-    type=click.FloatRange(0, 100, max_open=True),
+    type=NumberRange(0, 100, max_open=True),
     help="Percent of the tasks that may find no place.",
 )
 @click.option(
@@ -63,7 +63,7 @@ def packing() -> None:
     "--unit",
     default=10.0,
     show_default=True,
-    type=click.FloatRange(0, 100, min_open=True),
+    type=NumberRange(0, 100, min_open=True),
     help="How large the unit is that fills holes, in percent of what --unit-of says.",
 )
 @click.option(

@@ -1,36 +1,23 @@
 """`dovetail locality`."""
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from extender.app.commands.options import connection, exit_codes, install_namespace
+from extender.app.commands.options import NumberRange, connection, exit_codes, install_namespace
 
 if TYPE_CHECKING:
     from extender.app.inspection.locality_wait import Given
 
 _MOST = 1_000_000
-
-
-class _Finite(click.FloatRange):
-    """A number in a range; what is none is in no range."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's signature
-        number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value!r} is not a number.", param, ctx)
-        return number
-
-
-_AMOUNT = _Finite(1 / _MOST, _MOST)
+_AMOUNT = NumberRange(1 / _MOST, _MOST)
 
 
 @click.command(epilog=exit_codes("answered", "an error, or not measured yet"))
-@click.option("--target", type=_Finite(0, 1, max_open=True), help="The part of tasks to start near their input.")
-@click.option("--wait", type=_Finite(0, _MOST), help="Instead: what so many seconds of waiting come to.")
+@click.option("--target", type=NumberRange(0, 1, max_open=True), help="The part of tasks to start near their input.")
+@click.option("--wait", type=NumberRange(0, _MOST), help="Instead: what so many seconds of waiting come to.")
 @click.option(
     "--from-cluster",
     is_flag=True,

@@ -1,6 +1,7 @@
 """Options that several commands share, and the exit codes that each command's help states."""
 
 import functools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -13,6 +14,17 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 _USER_FILE = Path.home() / ".kube" / "config"
 
 _Command = Callable[..., None]
+
+
+class NumberRange(click.FloatRange):
+    """A number in a range; what is none is in no range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's signature
+        """Return the number. Fails with one line for what is none."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
 
 
 def exit_codes(done: str, failed: str) -> str:

@@ -101,6 +101,13 @@ def test_a_workload_that_is_too_large_is_said_to_need_more_such_nodes(tmp_path):
     assert "times itself" not in output
 
 
+@pytest.mark.parametrize("option", ["--tau", "--unit"])
+def test_what_is_no_number_is_refused(recording, option):
+    refused = run(recording, option, "nan")
+    assert refused.exit_code == 2
+    assert f"Invalid value for '{option}': 'nan' is not a number." in refused.output
+
+
 def test_an_unknown_policy_is_refused_with_those_that_are_known(recording):
     result = run(recording, "--compare", "stock,magic")
     assert result.exit_code == 2
