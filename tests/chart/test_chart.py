@@ -581,6 +581,19 @@ def test_a_backoff_that_keeps_kube_scheduler_from_starting_is_refused(helm, mode
     assert template(helm, with_values(mode, kubeScheduler__podInitialBackoffSeconds=10))
 
 
+@pytest.mark.parametrize("durations", [("10s", "10s", "2s"), ("15s", "10s", "9s"), ("1m", "90s", "2s")])
+def test_an_election_that_keeps_kube_scheduler_from_starting_is_refused(helm, mode, durations):
+    election = dict(zip(("leaseDuration", "renewDeadline", "retryPeriod"), durations, strict=True))
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        template(helm, with_values(mode, kubeScheduler__leaderElection=election))
+
+    lease, renew, retry = durations
+    said = f"kubeScheduler.leaderElection has leaseDuration {lease}, renewDeadline {renew} and retryPeriod {retry}"
+    assert said in refused.value.stderr
+    accepted = {"leaseDuration": "1.5h", "renewDeadline": "1h", "retryPeriod": "30m"}
+    assert template(helm, with_values(mode, kubeScheduler__leaderElection=accepted))
+
+
 def test_pods_have_the_time_that_their_requests_may_take(helm):
     for mode in ("scheduler", "existing"):
         objects = render(helm, mode, config__server__drainSeconds=100.5)

@@ -66,6 +66,16 @@ extenders:
 {{- if gt (int .podInitialBackoffSeconds) (int .podMaxBackoffSeconds) }}
 {{- fail (printf "kubeScheduler.podInitialBackoffSeconds is %d and kubeScheduler.podMaxBackoffSeconds %d: kube-scheduler would not start. Accepted: the first at most the second." (int .podInitialBackoffSeconds) (int .podMaxBackoffSeconds)) }}
 {{- end }}
+{{- with .leaderElection }}
+{{- $zero := toDate "2006" "2000" }}
+{{- $lease := (mustDateModify .leaseDuration $zero).UnixMilli }}
+{{- $renew := (mustDateModify .renewDeadline $zero).UnixMilli }}
+{{- $retry := (mustDateModify .retryPeriod $zero).UnixMilli }}
+{{- $start := $zero.UnixMilli }}
+{{- if or (le $lease $renew) (le (mul 10 (sub $renew $start)) (mul 12 (sub $retry $start))) }}
+{{- fail (printf "kubeScheduler.leaderElection has leaseDuration %s, renewDeadline %s and retryPeriod %s: kube-scheduler would not start. Accepted: renewDeadline below leaseDuration and above 1.2 times retryPeriod." .leaseDuration .renewDeadline .retryPeriod) }}
+{{- end }}
+{{- end }}
 {{- end -}}
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
