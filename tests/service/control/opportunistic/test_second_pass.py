@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from extender.cluster.eligibility import Constraints
 from extender.cluster.events import NamespaceSeen
 from extender.cluster.pods.opportunistic import NEVER, ONLY
 from extender.cluster.usage import Sample, Usage
@@ -47,6 +48,14 @@ def test_regular_room_comes_first():
     assert not scene.pods["a"].opportunistic
 
 
+def test_only_on_nodes_that_the_pod_may_use():
+    scene = IdleScene(node("n1"), node("n2", labels={"disk": "ssd"}), use={"n1": 0, "n2": 300})
+    scene.see(runs("full-n1", 1000), runs("full-n2", 1000, on="n2"))
+    scene.see(needs("a", 400, constraints=Constraints(selector=(("disk", "ssd"),))))
+    scene.step()
+    assert scene.on_idle_room() == {"a": "n2"}
+
+
 def test_nothing_is_started_by_a_plan_that_was_cut_short():
     # Two slots, and two regular turns: whether there are more nobody knows yet.
     scene = IdleScene(node("n1"), node("n2"), use={"n1": 0, "n2": 0}, pace=Pace(unbound_pods=2))
@@ -55,8 +64,11 @@ def test_nothing_is_started_by_a_plan_that_was_cut_short():
     assert scene.on_idle_room() == {}
 
 
-def test_at_most_as_many_are_started_as_there_are_slots():
+@pytest.mark.parametrize("caps", [Caps(), Caps(queue=0.5)])
+def test_at_most_as_many_are_started_as_there_are_slots(caps):
     scene = full(*(needs(f"a{n}", 10) for n in range(9)), pace=Pace(unbound_pods=4))
+    terms = OpportunisticLimits(caps=caps)
+    scene.second_pass = SecondPass(scene.cluster, scene.policy, scene.usage, terms, scene.stays_off, scene.history)
     scene.step()
     assert len(scene.on_idle_room()) == 4
 
