@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 
 from extender.cluster.eligibility import Constraints
-from extender.cluster.events import GroupSeen, NodeSeen
+from extender.cluster.events import GroupSeen, NodeGone, NodeSeen
 from extender.cluster.model import Group
 from extender.cluster.queues import Queue
 from extender.control.eviction_requests import EvictionRequests
@@ -201,6 +201,27 @@ def test_time_without_the_lease_does_not_count():
     assert scene.asked == []
 
 
+def test_without_the_lease_no_room_is_kept_for_anybody():
+    scene = full()
+    scene.slow = True
+    scene.run(31)
+    assert scene.evicted == ["a9"]
+    assert scene.cluster.flights() == {"uid-b0"}
+    scene.leading = False
+    scene.run(1)
+    assert scene.cluster.flights() == scene.cluster.awaiting_evictions == set()
+
+
+def test_a_victim_that_does_not_show_as_leaving_yet_is_waited_for():
+    scene = full()
+    scene.evict = lambda victim: scene.evicted.append(victim.name) is None
+    scene.run(40)
+    assert (scene.evicted, scene.vain) == (["a9"], [])
+    scene.remove("a9")
+    scene.run(1)
+    assert scene.running("b") == ["b0"]
+
+
 def test_the_freed_room_goes_to_the_queue_that_it_was_freed_for():
     # The controller of a makes its pod anew at once, of a job with less left to run, which the plan would prefer.
     scene = full()
@@ -288,6 +309,18 @@ def test_nor_is_a_victim_that_is_still_there_long_after_its_grace_period():
     scene.run(300)
     assert scene.evicted == ["a9", "a8"]
     assert scene.running("b") == ["b0"]
+
+
+def test_a_node_that_goes_while_its_victims_end_is_kept_for_nobody():
+    scene = full()
+    scene.slow = True
+    scene.run(31)
+    scene.apply(NodeGone("n1"))
+    scene.run(1)
+    scene.remove("a9")
+    scene.run(1)
+    assert scene.vain == [("b0", "taken")]
+    assert scene.cluster.flights() == set()
 
 
 def test_victims_are_waited_for_however_long_they_take():
