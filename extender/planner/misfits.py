@@ -14,7 +14,7 @@ from extender.cluster.waiting import Waiting
 from extender.planner.gangs import Gangs
 from extender.policy.shares import parts
 
-_SAMPLE = 64
+_SAMPLE = 16
 """Most classes fit on one of so many nodes; only for the others are all looked at."""
 
 
@@ -27,14 +27,16 @@ def without_misfits(waiting: Waiting, gangs: Gangs, empty: Floats, total: Floats
     places = _places(waiting, empty, _sample(empty, total))
     fit = places > 0
     rest = ((waiting.count > 0) & ~fit).nonzero()[0]
-    fit[rest] = _fit_somewhere(waiting, empty, rest)
+    if len(rest):
+        fit[rest] = _fit_somewhere(waiting, empty, rest)
     count = np.where(fit, waiting.count, 0)
     # 2. Gangs for which there are too few places. There are enough where each class had them for the whole gang.
-    whole = np.append(gangs.total(count), 0)[gangs.of]
-    is_sure = gangs.total(np.where(places >= whole, count, 0)) >= gangs.least
-    for gang in gangs.rows(count > 0).tolist():
-        if not is_sure[gang] and gangs.most_if_empty(empty, gang) < gangs.least[gang]:
-            count[gangs.rows_of(gang)] = 0
+    if len(waits := gangs.rows(count > 0)):
+        whole = np.append(gangs.total(count), 0)[gangs.of]
+        is_sure = gangs.total(np.where(places >= whole, count, 0)) >= gangs.least
+        for gang in waits[~is_sure[waits]].tolist():
+            if gangs.most_if_empty(empty, gang) < gangs.least[gang]:
+                count[gangs.rows_of(gang)] = 0
     if np.array_equal(count, waiting.count):
         return waiting
     jobs, all_work, work = waiting.jobs, _work(waiting, waiting.count, total), _work(waiting, count, total)
