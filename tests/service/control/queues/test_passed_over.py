@@ -111,8 +111,17 @@ def test_it_ends_with_the_wait_and_when_nothing_was_given_away_for_a_minute(seen
     assert passed.seconds() == {}
 
 
-def test_the_release_loop_looks_at_each_of_its_plans():
-    scene = scene_of(RICH, pod("p", 900, queue="poor"))
-    scene.step()
+@pytest.mark.parametrize("waiting", [(RICH, pod("p", 900, queue="poor")), ()], ids=["it gets its room", "nobody waits"])
+def test_it_ends_with_the_next_plan_that_passes_nobody_over(waiting):
+    scene = scene_of(*waiting)
+    scene.releaser.passed_over.note(PassedOverNow({"poor"}, {"poor"}), scene.now)
+    scene.step(1)
     assert scene.releaser.passed_over.seconds() == {}
-    assert scene.released() == ["p", "r"]
+    assert scene.released() == [it.name for it in reversed(waiting)]
+
+
+def test_nobody_is_passed_over_while_the_loop_rests():
+    scene = scene_of(RICH)
+    scene.releaser.passed_over.note(PassedOverNow({"poor"}, {"poor"}), scene.now)
+    scene.releaser.rest(scene.now)
+    assert scene.releaser.passed_over.seconds() == {}

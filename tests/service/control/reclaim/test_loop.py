@@ -210,6 +210,7 @@ def test_without_the_lease_no_room_is_kept_for_anybody():
     scene.leading = False
     scene.run(1)
     assert scene.cluster.flights() == scene.cluster.awaiting_evictions == set()
+    assert scene.reclaimer.evictions.awaited() == set(), "nor when it leads again"
 
 
 def test_a_victim_that_does_not_show_as_leaving_yet_is_waited_for():
@@ -220,6 +221,16 @@ def test_a_victim_that_does_not_show_as_leaving_yet_is_waited_for():
     scene.remove("a9")
     scene.run(1)
     assert scene.running("b") == ["b0"]
+
+
+def test_a_victim_that_does_not_show_as_leaving_after_fifteen_seconds_is_waited_for_no_more():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.evict = lambda victim: scene.evicted.append(victim.name) is None
+    scene.run(31 + 15)
+    assert (scene.evicted, scene.vain) == (["a9"], [])
+    scene.run(2)
+    assert scene.vain == [("b0", "late")]
+    assert scene.cluster.flights() == set()
 
 
 def test_the_freed_room_goes_to_the_queue_that_it_was_freed_for():
@@ -258,19 +269,23 @@ def test_how_near_to_its_input_a_pod_gets_its_room_is_known_and_for_how_long_its
     assert scene.levels["b0"] == ("node", 0.0)
 
 
-def test_of_several_that_get_room_on_a_node_none_loses_it_because_his_victims_end_first():
+@pytest.mark.parametrize("shows", [True, False], ids=["shown as leaving", "asked to go and not shown yet"])
+def test_of_several_that_get_room_on_a_node_none_loses_it_because_his_victims_end_first(shows):
     # Until all three have gone their room counts for three: what a8 leaves is kept, and not for `another`.
     scene = full(queues=(Queue("a"), Queue("b", minimum=0.4)))
     scene.end("a0")
     scene.see(runs("b", queue="b"))
     scene.slow = True
-    scene.run(40)
+    if not shows:
+        scene.evict = lambda victim: scene.evicted.append(victim.name) is None
+    scene.run(35)
     scene.see(*(waits(f"another{n}", queue="a", job="short", duration=1.0) for n in range(3)))
     for victim in ("a8", "a9", "a7"):
         scene.remove(victim)
         scene.run(3)
     assert scene.evicted == ["a9", "a8", "a7"]
     assert scene.running("b") == ["b", "b0", "b1", "b2"]
+    assert scene.vain == []
 
 
 def test_pods_that_leave_anyhow_are_waited_for():
@@ -309,6 +324,41 @@ def test_nor_is_a_victim_that_is_still_there_long_after_its_grace_period():
     scene.run(300)
     assert scene.evicted == ["a9", "a8"]
     assert scene.running("b") == ["b0"]
+
+
+def test_room_is_kept_for_a_pod_until_those_have_gone_that_leave_anyhow():
+    # 200 are needed: a0 leaves anyhow, so only a9 is asked to go, and is gone first.
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.2)))
+    for name in ("b0", "b1", "b2", "b3"):
+        scene.remove(name)
+    scene.see(waits("b4", 200))
+    scene.change("a0", leaving=True)
+    scene.run(40)
+    assert (scene.evicted, scene.vain) == (["a9"], [])
+    scene.remove("a0")
+    scene.run(1)
+    assert scene.running("b") == ["b4"]
+
+
+def test_after_a_pause_of_ours_room_is_kept_as_before():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.slow = True
+    scene.run(40)
+    scene.step(20)  # longer than what is promised lasts
+    assert (scene.vain, scene.cluster.flights()) == ([], {"uid-b0"})
+    scene.remove("a9")
+    scene.run(1)
+    assert scene.running("b") == ["b0"]
+
+
+def test_nobody_goes_to_a_node_that_was_cordoned_while_its_victims_ended():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.slow = True
+    scene.run(40)
+    scene.apply(NodeSeen(node("n1", unschedulable=True)))
+    scene.remove("a9")
+    scene.run(1)
+    assert (scene.released(), scene.vain) == ([], [("b0", "taken")])
 
 
 def test_a_node_that_goes_while_its_victims_end_is_kept_for_nobody():
@@ -504,6 +554,21 @@ def test_a_pod_that_takes_many_evictions_is_served_whole_and_the_next_waits_for_
     assert len(scene.evicted) == 3
     scene.run(12)
     assert len(scene.evicted) == 6
+
+
+def test_evictions_that_were_never_asked_for_do_not_count_in_the_rate():
+    # 300 for one pod. The first of three is refused and counts, and the next three may go 6 s later, not 18.
+    scene = full(timeouts=Timeouts(minimum_share=30, per_minute=10), queues=(Queue("a"), Queue("b", minimum=0.3)))
+    for name in ("b0", "b1", "b2", "b3"):
+        scene.remove(name)
+    scene.see(waits("b4", 300))
+    scene.protected = {"a9"}
+    scene.run(31)
+    assert scene.asked == ["a9"]
+    scene.run(5)
+    assert scene.asked == ["a9"]
+    scene.run(3)
+    assert scene.evicted == ["a8", "a7", "a6"]
 
 
 def test_never_more_at_once_than_a_minute_allows():

@@ -83,9 +83,13 @@ def test_nor_do_shapes_that_are_all_different():
     assert 0 < len(scene.evicted) <= 9
 
 
-def test_of_many_that_would_be_refused_one_is_tried():
+@pytest.mark.parametrize("others_run", [False, True], ids=["its queue is new", "others of its queue run"])
+def test_of_many_that_would_be_refused_one_is_tried(others_run):
     scene = Cluster(refuses=of_b)
     scene.slow = True
+    if others_run:
+        scene.end("a0")
+        scene.see(runs("small", 50, queue="b"))
     scene.see(*(waits(f"b{n}", job=f"b{n}") for n in range(3)))
     scene.go_on(120)
     assert scene.evicted == ["a9"], "while it ends, nobody else is asked to"
@@ -98,6 +102,28 @@ def test_it_is_counted_logged_and_the_pod_is_told():
     assert scene.vain == [("b0", "refused")]
     text = "room was made for it, and kube-scheduler refuses it; nobody is evicted for its like for 60 s"
     assert scene.events_of("ReclaimedInVain") == [("b0", text)]
+
+
+def test_a_shape_that_was_refused_more_than_an_hour_ago_rests_as_if_it_never_had():
+    scene = Cluster(refuses=of_b)
+    scene.see(waits("b0"))
+    scene.go_on(60)
+    scene.remove("b0")
+    scene.step(2 * HOUR)
+    scene.see(waits("b1"))
+    scene.go_on(60)
+    assert [message[-4:] for _, message in scene.events_of("ReclaimedInVain")] == ["60 s", "60 s"]
+
+
+def test_a_pod_that_loses_its_gate_while_its_victims_end_is_followed_like_one_that_we_release():
+    scene = Cluster(refuses=of_b)
+    scene.slow = True
+    scene.see(waits("b0"))
+    scene.go_on(31)
+    scene.change("b0", gates=())
+    scene.go_on(2)
+    assert (scene.evicted, scene.vain) == (["a9"], [("b0", "refused")])
+    assert scene.cluster.awaiting_evictions == set()
 
 
 def test_nothing_was_in_vain_where_a_budget_kept_everybody_and_the_pod_found_room_first():
@@ -213,6 +239,7 @@ def test_where_others_take_the_room_each_time_it_is_made_ever_more_rarely():
     scene.go_on(HOUR // 2, foreign, pause=5)
     assert 0 < len(scene.evicted) <= 5
     assert {why for _, why in scene.vain} == {"taken"}
+    assert scene.events_of("ReclaimedInVain") == [], "it is not kube-scheduler that refuses them"
 
 
 def test_a_restart_costs_one_eviction_more_for_a_shape_that_is_refused():

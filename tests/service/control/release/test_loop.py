@@ -85,6 +85,22 @@ def test_no_more_are_on_their_way_than_the_pace_allows():
     assert scene.step(1) == 2
 
 
+def test_with_fewer_than_a_quarter_of_the_pace_free_five_plans_a_second_are_made_and_with_more_one_at_once():
+    # Eight may be on their way: one is less than a quarter of these, two are not.
+    scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=8))
+    scene.see(*(pod(f"p{n:02}") for n in range(20)))
+    scene.step()
+    scene.bind("p00")
+    scene.step(0.15)
+    assert len(scene.released()) == 8
+    scene.step(0.15)
+    assert len(scene.released()) == 9
+    scene.bind("p01")
+    scene.bind("p02")
+    scene.step()
+    assert len(scene.released()) == 11
+
+
 def test_a_pod_that_kube_scheduler_refused_does_not_use_up_the_pace():
     scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=1))
     scene.see(pod("a", 100), pod("b", 200))
@@ -164,12 +180,15 @@ def test_a_nomination_that_is_not_ours_is_never_touched():
     assert scene.pods["a"].nominated == "n2"
 
 
-def test_nobody_writes_without_the_lease():
+def test_without_the_lease_nobody_writes_and_with_it_pods_go_at_once():
     scene = Scene(node("n1"))
     scene.see(pod("a"))
     scene.leading = False
     scene.step()
     assert scene.written == []
+    scene.leading = True
+    scene.step()
+    assert scene.released() == ["a"]
 
 
 def test_a_leader_that_was_paused_between_plan_and_write_writes_nothing():
