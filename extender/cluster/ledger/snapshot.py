@@ -307,6 +307,7 @@ class Snapshot:
                 np.vstack((layout.capacity, more)),
                 np.vstack((layout.system, _systems(nodes, axis))),
                 np.concatenate((layout.threshold, _thresholds(nodes))),
+                _with_more(layout.soft_taints, _soft_taints(nodes, first=len(layout.names))),
             ),
             allocated=read_only(np.vstack((self.allocated, np.zeros_like(more)))),
             in_flight=read_only(np.vstack((self.in_flight, np.zeros_like(more)))),
@@ -329,8 +330,7 @@ def layout_of(nodes: Mapping[str, Node]) -> Layout:
     offered = {name for node in nodes.values() for name, amount in node.allocatable.items() if amount > 0}
     axis = (*DIMENSIONS, *sorted(offered.difference(DIMENSIONS)), UNADVERTISED)
     rows = [nodes[name] for name in names]
-    layout = _layout(names, axis, _capacities(rows, axis), _systems(rows, axis), _thresholds(rows))
-    return replace(layout, soft_taints=_soft_taints(rows))
+    return _layout(names, axis, _capacities(rows, axis), _systems(rows, axis), _thresholds(rows), _soft_taints(rows))
 
 
 def laid_out(node: Node) -> tuple[object, ...]:
@@ -339,7 +339,12 @@ def laid_out(node: Node) -> tuple[object, ...]:
 
 
 def _layout(
-    names: tuple[str, ...], axis: tuple[str, ...], capacity: Floats, system: Floats, threshold: Floats
+    names: tuple[str, ...],
+    axis: tuple[str, ...],
+    capacity: Floats,
+    system: Floats,
+    threshold: Floats,
+    soft_taints: Mapping[tuple[Taint, ...], Rows],
 ) -> Layout:
     return Layout(
         names=names,
@@ -349,15 +354,26 @@ def _layout(
         capacity=read_only(capacity),
         system=read_only(system),
         threshold=read_only(threshold),
+        soft_taints=soft_taints,
     )
 
 
-def _soft_taints(nodes: Sequence[Node]) -> dict[tuple[Taint, ...], Rows]:
+def _soft_taints(nodes: Sequence[Node], first: int = 0) -> dict[tuple[Taint, ...], Rows]:
+    """Return the rows of the nodes with soft taints, by these; the `first` of the nodes has this row."""
     rows: defaultdict[tuple[Taint, ...], list[int]] = defaultdict(list)
-    for row, node in enumerate(nodes):
+    for row, node in enumerate(nodes, first):
         if soft := _soft_taints_of(node):
             rows[soft].append(row)
     return {taints: np.array(there, dtype=np.intp) for taints, there in rows.items()}
+
+
+def _with_more(
+    known: Mapping[tuple[Taint, ...], Rows], more: Mapping[tuple[Taint, ...], Rows]
+) -> dict[tuple[Taint, ...], Rows]:
+    return {
+        taints: np.concatenate([rows[taints] for rows in (known, more) if taints in rows])
+        for taints in {**known, **more}
+    }
 
 
 def _soft_taints_of(node: Node) -> tuple[Taint, ...]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from extender.cluster.eligibility import Taint
 from extender.cluster.events import NodeSeen, NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.ledger.snapshot import UNADVERTISED as REST
@@ -152,6 +153,15 @@ def test_more_nodes_come_after_the_others_empty_and_on_the_same_axis():
     assert before.layout.names == ("a", "b")
     load = after.nominations.load(after.allocated.shape, priority=0, uid="other")
     assert load[:, 0].tolist() == [500, 0, 0]
+
+
+def test_more_nodes_bring_their_soft_taints_and_leave_those_of_the_others():
+    spot, slow = (Taint("key", value, "PreferNoSchedule") for value in ("spot", "slow"))
+    ledger = Ledger(in_flight_seconds=15)
+    ledger.apply(NodesListed([Node("a", {"cpu": 1.0}, taints=(spot,)), Node("b", {"cpu": 1.0})]))
+    more = [Node("c", {"cpu": 1.0}, taints=(slow,)), Node("d", {"cpu": 1.0}, taints=(spot,))]
+    soft = ledger.snapshot(0).with_nodes(more).layout.soft_taints
+    assert {taints: rows.tolist() for taints, rows in soft.items()} == {(spot,): [0, 3], (slow,): [2]}
 
 
 def test_counting_nominations_leaves_them_as_they_were():
