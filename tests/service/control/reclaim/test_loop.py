@@ -213,6 +213,17 @@ def test_without_the_lease_no_room_is_kept_for_anybody():
     assert scene.reclaimer.evictions.awaited() == set(), "nor when it leads again"
 
 
+def test_nobody_is_asked_to_go_once_the_lease_is_lost():
+    scene = full()
+    requests = []
+    scene.run_soon = requests.append
+    while not requests:
+        scene.step(1)
+    scene.leading = False
+    requests.pop()()
+    assert scene.asked == []
+
+
 def test_a_victim_that_does_not_show_as_leaving_yet_is_waited_for():
     scene = full()
     scene.evict = lambda victim: scene.evicted.append(victim.name) is None

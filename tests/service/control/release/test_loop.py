@@ -12,7 +12,7 @@ from extender.cluster.queues import Queue
 from extender.control.release.loop import Pace
 from extender.control.release.without_node import WithoutNode
 from extender.planner import Policy
-from tests.service.control.scene import Counted, Scene, node, pod
+from tests.service.control.scene import LONG_SECONDS, Counted, Scene, node, pod
 
 KUEUE = "kueue.x-k8s.io/admission"
 FIFO = (Queue("q", fifo=True),)
@@ -640,3 +640,38 @@ def test_without_a_free_slot_the_loop_rests_until_nothing_was_heard_for_long():
     assert scene.releaser.again_at == 100.0 + 15.0
     scene.step(60)
     assert scene.releaser.again_at > scene.now
+
+
+def test_where_one_queue_takes_up_all_slots_others_get_some_of_their_own_after_two_seconds_and_then_once_a_second():
+    # Eight may be on their way, and all are of a. b and c have none.
+    scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=8))
+    plans = counted_plans(scene)
+    scene.see(*(pod(f"a{n}", queue="a") for n in range(20)))
+    scene.step()
+    scene.see(pod("b0", queue="b"))
+    scene.step(1)
+    assert (len(plans), scene.released()[8:]) == (1, [])
+    scene.step(1.5)
+    assert (len(plans), scene.released()[8:]) == (2, ["b0"])
+    scene.see(pod("c0", queue="c"))
+    scene.step(0.5)
+    assert (len(plans), scene.released()[8:]) == (2, ["b0"])
+    scene.step(0.6)
+    assert (len(plans), scene.released()[8:]) == (3, ["b0", "c0"])
+    scene.step(2)
+    assert len(plans) == 3, "nobody waits but a"
+
+
+def test_how_much_is_kept_idle_is_known_while_it_is():
+    # The pod of 1,000 is due: what is free of the node is kept for it, and not given to the other.
+    scene = Scene(node("n1"), policy=Policy(starved_after=10.0, reservable=1.0))
+    scene.see(pod("large", 1_000))
+    scene.now += LONG_SECONDS
+    scene.see(pod("runs", 600, gates=(), node="n1", started=scene.now, duration=10.0), pod("small", duration=1_000.0))
+    scene.step()
+    assert scene.released() == []
+    assert scene.releaser.kept_idle == pytest.approx(0.4)
+    scene.remove("large")
+    scene.remove("small")
+    scene.step(1)
+    assert scene.releaser.kept_idle == 0.0

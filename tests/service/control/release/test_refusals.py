@@ -158,6 +158,20 @@ def test_released_pods_count_until_they_are_bound_however_long_that_takes():
     assert scene.released() == ["p0", "p1", "p2", "p3"]
 
 
+def test_a_pod_that_kube_scheduler_never_tries_is_not_on_its_way_once_it_bound_one_that_went_later():
+    scene = Scene(node("n1"))
+    scene.see(pod("stuck"))
+    scene.step()
+    scene.see(pod("good", 200))
+    scene.step(16)
+    scene.bind("good")
+    scene.step(1)
+    assert (scene.releaser.unbound, scene.cluster.passed_by) == (0, {"uid-stuck"})
+    scene.remove("stuck")
+    scene.step(1)
+    assert scene.cluster.passed_by == set()
+
+
 def test_pods_that_kube_scheduler_never_tries_stop_nobody_else():
     # Three of one queue never get an answer, as where their ResourceClaim is missing. Nobody else has a slot.
     scene = Scene(node("n1", cpu=10_000), pace=Pace(unbound_pods=3))

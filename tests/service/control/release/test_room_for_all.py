@@ -45,6 +45,7 @@ def test_pods_on_their_way_to_no_node_yet_count_and_nobody_plans_until_their_nod
     scene.see(pod("late"))
     scene.step(1)
     assert "late" not in scene.released()
+    assert scene.releaser.again_at == scene.now + 0.2
     for number in range(20):
         scene.bind(f"p{number}", "n0" if number < 10 else "n1")
     scene.step()
