@@ -188,7 +188,7 @@ class Sender:
         if not self._written(release, now, claim, lambda: self._writer.release(pod)):
             return
         waited = max(now - pod.created, 0.0)
-        node = release.node or pod.promised
+        node = pod.nominated or release.node  # as in `_first_write`
         self._listener.note_release(release, node, waited)
         log.info(
             "released",

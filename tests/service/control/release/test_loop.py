@@ -180,6 +180,14 @@ def test_a_nomination_that_is_not_ours_is_never_touched():
     assert scene.pods["a"].nominated == "n2"
 
 
+def test_a_nomination_that_somebody_else_changed_is_ours_no_more_and_the_release_is_told_to_go_there():
+    scene = Scene(node("n1"), node("n2"))
+    scene.see(pod("a", nominated="n2", promised="n1"))
+    scene.step()
+    assert scene.written == [("clear", "a"), ("release", "a")]
+    assert scene.sent == {"a": "n2"}
+
+
 def test_without_the_lease_nobody_writes_and_with_it_pods_go_at_once():
     scene = Scene(node("n1"))
     scene.see(pod("a"))
