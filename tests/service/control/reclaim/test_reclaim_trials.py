@@ -287,6 +287,18 @@ def test_who_must_not_be_evicted_is_asked_ever_more_rarely():
     assert 4 <= len(scene.asked) <= 6
 
 
+def test_who_was_not_to_be_evicted_long_ago_is_asked_as_often_as_at_first():
+    # At 30 and 60 s; the rest of 60 s is forgotten 16 minutes after its end. Then at once, and after 30 s again.
+    scene = ReclaimScene(node("n1"), queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.see(*(runs(f"a{n}", owner="" if n else "replicas") for n in range(10)), waits("b0"))
+    scene.protected = {"a0"}
+    scene.run(95)
+    assert len(scene.asked) == 2
+    scene.step(1_500)
+    scene.run(60)
+    assert len(scene.asked) == 4
+
+
 def test_evictions_that_are_forbidden_count_in_the_rate():
     scene = Cluster(refuses=nobody)
     scene.see(waits("b0"))

@@ -59,6 +59,22 @@ class TestRefusedWrites:
         # After 1, 2, 4 ... s: seven in two minutes.
         assert 2 <= scene.attempts.count(("clear", "bad")) <= 7
 
+    @pytest.mark.parametrize("deleted", [False, True], ids=["its release fails", "it is being deleted"])
+    def test_a_nomination_is_cleared_once_though_the_watch_does_not_show_it_yet(self, deleted):
+        scene = Scene(node("n1", cpu=100))
+        scene.see(pod("a"))
+        if deleted:
+            scene.step()
+            scene.change("a", leaving=True)
+        else:
+            scene.refuse = {("release", "a")}
+            while scene.backlog.writes.failures("uid-a") < 3:
+                scene.step(1)
+        scene.deaf = True
+        for _ in range(100):
+            scene.step(0.1)
+        assert scene.attempts.count(("clear", "a")) == 1
+
     def test_the_wait_after_a_write_that_fails_late_begins_when_it_has_failed(self, monkeypatch):
         scene = Scene(node("n1", cpu=100))
         scene.see(pod("bad"))
