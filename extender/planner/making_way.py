@@ -111,7 +111,7 @@ class MakingWay:
         """Return some of these nodes, first where each pod brings most of what is short."""
         largest = np.zeros(short.shape)
         np.maximum.at(largest, self._row[self._may_go], self._pods.held[self._may_go])
-        least = np.where(short > 0, short / np.maximum(largest, 1e-300), 0.0).max(axis=1, initial=0.0)
+        least = np.where(short > 0, short / np.where(largest > 0, largest, 1.0), 0.0).max(axis=1, initial=0.0)
         order: list[int] = able[np.argsort(np.ceil(least[able]), kind="stable")][:_NODES_TRIED].tolist()
         return order
 

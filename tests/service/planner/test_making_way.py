@@ -40,6 +40,14 @@ def test_of_many_nodes_the_one_where_fewest_go_is_found():
     assert (placed, way.node, way.victims.tolist()) == (1, 20, [40])
 
 
+def test_a_node_that_is_short_of_what_nobody_holds_there_is_left_alone_without_a_warning():
+    # The first is short of 8 GiB, which no opportunistic pod there holds; the second has it, and one pod in the way.
+    gib = 2.0**30
+    look = MakingWay(np.array([[gib, 0.0], [9 * gib, 0.0]]), in_the_way([0, 1], [1, 1]))
+    placed, (way,) = look.ways(np.array([9 * gib, 1.0]), np.ones(2, dtype=bool), 1, 9)
+    assert (placed, way.node, way.victims.tolist()) == (1, 1, [1])
+
+
 def test_nobody_else_goes_once_as_many_are_to_go_as_may_at_once():
     look = MakingWay(np.array([[9.0, 0.0]]), in_the_way([0] * 4, [1] * 4))
     placed, ways = look.ways(np.array([1.0, 1.0]), np.ones(1, dtype=bool), 4, 2)
