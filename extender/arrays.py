@@ -3,6 +3,8 @@
 Shapes are said where an array is: [N] nodes, [C] task classes, [J] jobs, [Q] queues, [T] tasks, [R] resources.
 """
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,8 @@ Rows = NDArray[np.intp]
 """Places in other arrays; -1 for none."""
 Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+Number = TypeVar("Number", np.float64, np.int64, np.intp)
 
 
 def fits(room: Floats, demand: Floats) -> Mask:
@@ -58,3 +62,9 @@ def sum_by(rows: Rows, amounts: Floats, count: int) -> Floats:
     for column in range(amounts.shape[1]):
         sums[:, column] = np.bincount(rows, weights=amounts[:, column], minlength=count)
     return sums
+
+
+def read_only(array: NDArray[Number]) -> NDArray[Number]:
+    """Return the array itself, no longer to be written to."""
+    array.setflags(write=False)
+    return array

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Counts, Floats, Mask, Rows, short_of, some
+from extender.arrays import Counts, Floats, Mask, Rows, read_only, short_of, some
 from extender.cluster.ledger.flights import charge, charge_given
+from extender.cluster.ledger.layout import UNADVERTISED, Layout
 from extender.cluster.ledger.mix import Mix
-from extender.cluster.ledger.snapshot import UNADVERTISED, Layout, Snapshot, read_only
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.preference import holders
 from extender.cluster.pods.reading import away, sources

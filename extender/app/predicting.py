@@ -12,7 +12,7 @@ from extender.adapters.usage.history import HistoryReader
 from extender.adapters.usage.queries import Queries
 from extender.adapters.usage.report import AutoReport
 from extender.app.liveness import Liveness
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Node, Pod
 from extender.control.idle_room.predicted import PeakPredictor, PredictedPeaks
 from extender.control.idle_room.room import Thresholds

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 import numpy as np
 
 from extender.arrays import fits, times_fits
-from extender.cluster.ledger.snapshot import UNADVERTISED
+from extender.cluster.ledger.layout import UNADVERTISED
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import PodPhase

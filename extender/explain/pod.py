@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.ledger.snapshot import UNADVERTISED
+from extender.cluster.ledger.layout import UNADVERTISED
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import NEVER
 from extender.cluster.resources import PODS, Amounts

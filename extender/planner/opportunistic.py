@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, Rows, fits
-from extender.cluster.ledger.snapshot import Snapshot, no_nominations, read_only
+from extender.arrays import Counts, Floats, Mask, Rows, fits, read_only
+from extender.cluster.ledger.snapshot import Snapshot, no_nominations
 from extender.cluster.waiting import Waiting
 from extender.planner.caps import CapRoom, Caps, below
 from extender.planner.plan import Assignments, Plan

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, needs
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX
 from extender.cluster.waiting import Blocks, Inputs, Shuffle, Waiting
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.eligibility import Constraints
-from extender.cluster.ledger.snapshot import Layout, layout_of
+from extender.cluster.ledger.layout import Layout, layout_of
 from extender.cluster.model import Node
 from lab.packing.relations import Relations, Ties, relate
 from lab.packing.task import PackingTask

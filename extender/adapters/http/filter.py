@@ -17,7 +17,8 @@ from extender.adapters.http.event_wait import EventWait
 from extender.adapters.http.judging import MOST_TRIES, Judged, TooManyCalls, candidates, judged
 from extender.adapters.http.request_context import RequestContext
 from extender.arrays import Mask, Rows
-from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.ledger.layout import Layout
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.verdict import Standing, judge, once_gone
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from extender.adapters.http import wire
 from extender.arrays import Mask, Rows
-from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.ledger.layout import Layout
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.errors import DovetailError
 from extender.verdict import Judgement, withheld

@@ -9,7 +9,8 @@ import structlog
 from extender.adapters.http import wire
 from extender.adapters.http.request_context import RequestContext
 from extender.arrays import Counts, Rows
-from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.ledger.layout import Layout
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.verdict import Ranker
 

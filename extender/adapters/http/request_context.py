@@ -15,8 +15,9 @@ from extender.adapters.kube.nodes import node_from
 from extender.adapters.metrics.serve import Metrics
 from extender.arrays import Rows
 from extender.cluster.ledger.flights import at_point
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import CapacityRule, Pod
 from extender.cluster.pods.reading import away
 

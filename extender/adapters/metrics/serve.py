@@ -10,7 +10,8 @@ from prometheus_client.registry import Collector
 
 from extender.adapters.metrics.locality import LocalityMetrics
 from extender.adapters.metrics.watch_restarts import WatchRestarts
-from extender.cluster.ledger.snapshot import UNADVERTISED, Snapshot
+from extender.cluster.ledger.layout import UNADVERTISED
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import CPU
 
 _BUCKETS = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1, 2, 4)

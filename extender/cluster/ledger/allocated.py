@@ -6,8 +6,8 @@ import numpy as np
 
 from extender.arrays import Floats, Rows
 from extender.cluster.ledger.flights import charge, charge_given
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.ledger.node_holders import NodeHolders
-from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.model import Pod
 
 

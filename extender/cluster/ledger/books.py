@@ -5,21 +5,13 @@ A snapshot is made of these books. What it was given stays the same object until
 
 from collections.abc import Callable, Mapping
 
-from extender.arrays import Floats
+from extender.arrays import Floats, read_only
 from extender.cluster.ledger.allocated import Allocated
 from extender.cluster.ledger.flights import Flight, Flights
+from extender.cluster.ledger.layout import Layout, laid_out, layout_of
 from extender.cluster.ledger.mix import DeviceAskers
 from extender.cluster.ledger.node_holders import NodeHolders
-from extender.cluster.ledger.snapshot import (
-    Layout,
-    Nominations,
-    OpportunisticPods,
-    Snapshot,
-    laid_out,
-    layout_of,
-    nominations_of,
-    read_only,
-)
+from extender.cluster.ledger.snapshot import Nominations, OpportunisticPods, Snapshot, nominations_of
 from extender.cluster.model import Node, Pod
 from extender.cluster.resources import Amounts
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.arrays import Floats, Rows
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Pod
 from extender.cluster.pods.reading import given, taken
 from extender.cluster.resources import Amounts

@@ -11,7 +11,8 @@ from functools import partial
 
 from extender.arrays import Mask
 from extender.cluster.ledger.flights import by_rows
-from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.ledger.layout import Layout
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.gangs import group_of

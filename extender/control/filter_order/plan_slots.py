@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from extender.arrays import Counts, Mask
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.resources import Amounts
 from extender.control.backlog.task_classes import TaskClass
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from extender.arrays import Floats, Mask, fits
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import Amounts
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.task_classes import PodPhase, TaskClass

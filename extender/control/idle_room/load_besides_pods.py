@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.ledger.snapshot import Layout
 from extender.cluster.resources import Amounts
 from extender.cluster.usage import Usage
 from extender.control.idle_room.measured_use import measured_load_besides_pods

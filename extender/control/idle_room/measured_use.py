@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.resources import DIMENSIONS, Amounts
 from extender.cluster.usage import Sample, Usage, samples_of
 from extender.policy.slack import load_besides_pods, used

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Pod
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.usage_history import UsageHistory, Who, who_of

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, sum_by
-from extender.cluster.ledger.snapshot import LOWEST_PRIORITY, Layout, Snapshot
+from extender.cluster.ledger.layout import Layout
+from extender.cluster.ledger.snapshot import LOWEST_PRIORITY, Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.resources import DIMENSIONS, PODS
 from extender.cluster.usage import Usage

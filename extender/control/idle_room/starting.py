@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Pod
 from extender.cluster.usage import Usage
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass

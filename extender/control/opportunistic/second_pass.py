@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from extender.arrays import Floats, Mask
-from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.ledger.layout import Layout
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import NEVER
 from extender.cluster.stays_off import StaysOff

@@ -5,7 +5,7 @@ import numpy as np
 from extender.arrays import Mask, fits
 from extender.cluster.eligibility import Constraints
 from extender.cluster.labels import NodeLabels
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
 

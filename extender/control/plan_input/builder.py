@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Counts, Floats, Rows
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
 from extender.cluster.waiting import Blocks, Jobs, Waiting

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from extender.arrays import Counts, Floats, Mask
 from extender.cluster.eligibility import Constraints
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.pods.reading import besides_reading, reading
 from extender.cluster.resources import Amounts
 from extender.control.backlog.backlog import Backlog, TaskClass

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.control.backlog.backlog import TaskClass
 
 _MOST_FORGOTTEN = 1_000

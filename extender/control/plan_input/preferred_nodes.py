@@ -14,7 +14,7 @@ import numpy as np
 from extender.arrays import Counts, Mask, Rows
 from extender.cluster.eligibility import Constraints
 from extender.cluster.labels import NodeLabels
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Pod
 from extender.cluster.pods.preference import InputHolders, Preferences, holders
 from extender.cluster.waiting import Blocks

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Pod
 from extender.cluster.pods.reading import taken
 from extender.cluster.resources import DIMENSIONS

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats, Rows
-from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.ledger.layout import Layout
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.usage import Usage
 from extender.control.idle_room.room import measured_of

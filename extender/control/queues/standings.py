@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Pod
 from extender.control.queues.tree import QueueTree
 from extender.control.queues.usage import QueueUsage

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from extender.arrays import Floats, Rows
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.pod_shapes import Shape, shape_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, fits
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Pod
 from extender.cluster.pods.reading import lent, reading, sources
 from extender.cluster.resources import DISK_READ, NETWORK_OUT

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from extender.arrays import Floats, Mask, fits
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.ledger.ledger import Ledger
-from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.resources import IO_DIMENSIONS
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from extender.arrays import Floats
-from extender.cluster.ledger.snapshot import Layout, Snapshot, layout_of, no_nominations
+from extender.cluster.ledger.layout import Layout, layout_of
+from extender.cluster.ledger.snapshot import Snapshot, no_nominations
 from extender.cluster.model import Node
 from extender.cluster.waiting import Jobs, Running, Waiting
 from extender.planner import Planner, Policy

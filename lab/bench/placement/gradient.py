@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Counts, Floats, Rows
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.resources import CPU, MEMORY
 from lab.bench.placement.traces import PodShape, TraceCluster
 

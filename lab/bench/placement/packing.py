@@ -17,8 +17,9 @@ from rich.table import Table
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.eligibility import Constraints
 from extender.cluster.labels import NodeLabels
+from extender.cluster.ledger.layout import Layout, layout_of
 from extender.cluster.ledger.mix import DeviceAskers
-from extender.cluster.ledger.snapshot import Layout, Snapshot, layout_of, no_nominations
+from extender.cluster.ledger.snapshot import Snapshot, no_nominations
 from extender.cluster.resources import CPU
 from extender.errors import TraceError
 from extender.verdict import judge

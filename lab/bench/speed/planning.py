@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from extender.arrays import Floats
-from extender.cluster.ledger.snapshot import Snapshot, read_only
+from extender.arrays import Floats, read_only
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import CPU, DIMENSIONS, DISK_READ, DISK_WRITE, MEMORY, NETWORK_IN, NETWORK_OUT, row_of
 from extender.cluster.waiting import Blocks, Inputs, Jobs, Running, Shuffle, Waiting
 from lab.sim.engine.clock import empty_snapshot

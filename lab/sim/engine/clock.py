@@ -13,8 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from extender.arrays import Floats
-from extender.cluster.ledger.snapshot import Layout, Snapshot, no_nominations, read_only
+from extender.arrays import Floats, read_only
+from extender.cluster.ledger.layout import Layout
+from extender.cluster.ledger.snapshot import Snapshot, no_nominations
 from extender.cluster.resources import DIMENSIONS, DISK_READ
 from extender.errors import DovetailError
 from extender.explain.amounts import amount

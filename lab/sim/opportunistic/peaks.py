@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from extender.arrays import Floats, Rows
-from extender.cluster.ledger.snapshot import Layout
+from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Pod
 from extender.cluster.pods.identity import Identity
 from extender.cluster.resources import DIMENSIONS

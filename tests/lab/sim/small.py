@@ -4,7 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from extender.cluster.ledger.snapshot import Nominations, Snapshot, layout_of
+from extender.cluster.ledger.layout import layout_of
+from extender.cluster.ledger.snapshot import Nominations, Snapshot
 from extender.cluster.model import Node
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Blocks, Jobs, Waiting

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from extender.cluster.ledger.snapshot import Nominations, Snapshot, layout_of
+from extender.cluster.ledger.layout import layout_of
+from extender.cluster.ledger.snapshot import Nominations, Snapshot
 from extender.cluster.model import Node
 from extender.cluster.resources import DIMENSIONS
 from extender.cluster.waiting import Blocks, Jobs, Shuffle, Waiting

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from extender.cluster.ledger.snapshot import layout_of
+from extender.cluster.ledger.layout import layout_of
 from extender.cluster.model import Node, Pod
 from lab.bench.placement.gradient import Gradient
 from lab.bench.placement.traces import GPU, PodShape, TraceCluster

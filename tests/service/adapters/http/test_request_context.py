@@ -3,7 +3,7 @@
 import numpy as np
 
 from extender.adapters.http.request_context import LastPassed
-from extender.cluster.ledger.snapshot import layout_of
+from extender.cluster.ledger.layout import layout_of
 
 
 def test_the_rows_that_passed_last_are_those_of_the_names_though_another_scheduler_asks_meanwhile():

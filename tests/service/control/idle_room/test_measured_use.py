@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.testing import assert_allclose
 
-from extender.cluster.ledger.snapshot import layout_of
+from extender.cluster.ledger.layout import layout_of
 from extender.cluster.model import Node
 from extender.cluster.node_terms import OpportunisticTerms
 from extender.cluster.resources import DIMENSIONS
