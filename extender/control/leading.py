@@ -66,15 +66,15 @@ class Leader:
 
     def run(self) -> None:
         """Take the Lease when it is free and renew it, until `stop`."""
+        led = False
         while not self._stopped.is_set():
             self._moved()
-            led = self.leads()
+            led = self._tell_change(led)  # our time may have run out since the last turn
             try:
                 self.attempt()
             except Exception:  # whatever it is: a loop that ended here would never lead again
                 log.exception("lease not renewed")
-            if self.leads() != led:
-                log.info("leading" if self.leads() else "no longer leading", identity=self.identity)
+            led = self._tell_change(led)
             self._stopped.wait(self._times.retry)
 
     def attempt(self) -> None:
@@ -105,6 +105,13 @@ class Leader:
                 self._lease.write("", record)
         except ClusterError as error:
             log.warning("lease not given up", error=str(error))
+
+    def _tell_change(self, led: bool) -> bool:
+        """Return whether we lead now, and log that where it has changed."""
+        leads = self.leads()
+        if leads != led:
+            log.info("leading" if leads else "no longer leading", identity=self.identity)
+        return leads
 
     def _may_take(self, record: Record | None, now: float) -> bool:
         """Say whether the Lease is free, ours, or unchanged for longer than it lasts, by our own clock."""

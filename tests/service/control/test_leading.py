@@ -1,6 +1,7 @@
 """Who leads, by a Lease that is only a record: times by hand."""
 
 import pytest
+from structlog.testing import capture_logs
 
 from extender.cluster.lease import Record
 from extender.control.leading import Leader, LeaseTimes
@@ -168,3 +169,18 @@ def test_whatever_a_renewal_raises_the_loop_goes_on(time):
     a.run()
     assert len(led) == 2
     assert a.leads()
+
+
+def test_the_log_says_it_when_the_time_of_a_leader_runs_out_between_two_attempts(time):
+    turns = []
+
+    def moved():
+        turns.append(True)
+        time.now += 11  # it leads for 10 s after a renewal
+        if len(turns) == 3:
+            a.stop()
+
+    a = Leader(Server(), "a", LeaseTimes(10.0, 0.001), time, moved)
+    with capture_logs() as logs:
+        a.run()
+    assert [line["event"] for line in logs] == ["leading", "no longer leading"] * 2 + ["leading"]
