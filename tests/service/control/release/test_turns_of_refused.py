@@ -292,6 +292,17 @@ def test_where_filter_keeps_the_order_one_that_has_had_no_turn_is_woken_in_it_an
     assert scene.told_to("nominate") == []
 
 
+def test_where_filter_keeps_the_order_a_new_leader_wakes_one_that_was_refused_in_a_turn_before_and_it_rests_no_more():
+    scene = auto_refused_in_its_turn()
+    scene.step(0.1)
+    scene.restart()
+    before = len(scene.written)
+    for _ in range(100):
+        scene.step(1)
+    assert {verb for verb, name, *_ in scene.written[before:] if name == "odd0"} == {"wake"}
+    assert scene.backlog.missed_turns() == []
+
+
 def test_where_filter_keeps_the_order_one_that_rests_says_so():
     scene = auto_refused_in_its_turn()
     scene.step(0.1)
