@@ -52,7 +52,8 @@ class ShapeRefusals:
     def trials_left(self, now: float, passed_by: Iterable[Pod]) -> Mapping[Shape, int]:
         """Return how many more pods of each refused shape may be released now; `passed_by` count as refused.
 
-        Once a try is bound, twice as many may try at once; once one is refused, the next waits for twice as long.
+        Once a try is bound, twice as many may try at once, and waits begin anew. Once one is refused, the next waits
+        for twice as long.
         """
         refused = {shape: {pod.uid for pod in pods} for shape, pods in refused_pods(self._backlog).items()}
         for pod in passed_by:
@@ -79,7 +80,7 @@ class ShapeRefusals:
             trial.seconds, trial.most = min(2 * trial.seconds, LONGEST_SECONDS), 1
             trial.again_at = now + trial.seconds
         elif bound:
-            trial.most *= 2
+            trial.seconds, trial.most = FIRST_SECONDS, 2 * trial.most
         trial.again_at = min(trial.again_at, now + trial.seconds)  # the clock may have been set back
         return max(trial.most - len(trial.out), 0) if trial.again_at <= now else 0
 

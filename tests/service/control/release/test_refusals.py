@@ -100,6 +100,23 @@ def test_one_that_is_bound_lets_twice_as_many_try_at_once_and_one_that_is_refuse
     assert len(scene.released()) == 17
 
 
+def test_after_one_that_was_bound_the_next_refusal_costs_two_seconds_however_many_there_were_before():
+    scene = one_refused(count=8)
+    for seconds in (1, 2, 4):  # p1, p2 and p3
+        scene.step(seconds)
+        refuse_all(scene)
+        scene.step()
+    scene.step(8)
+    scene.bind("p4", "n1")
+    scene.step()
+    refuse(scene, "p5", "p6")  # twice as many as before
+    scene.step()
+    scene.step(1.5)
+    assert scene.released()[-1] == "p6"
+    scene.step(0.5)
+    assert scene.released()[-1] == "p7"
+
+
 def test_what_tries_and_is_not_answered_lets_nobody_else_try():
     scene = one_refused()
     scene.step(1)
