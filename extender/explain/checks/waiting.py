@@ -21,7 +21,8 @@ def gates(facts: Facts) -> Iterator[Finding]:
     due = _due(now)
     refused = Counter(why.text for pod in facts.held if (why := now.why.get(pod.uid)) and why.kind == REFUSED)
     for why_refused, count in refused.most_common(MOST_SHOWN):
-        advice = "`dovetail explain pod` says what that one was refused for; correct or delete it, and those like it"
+        advice = "`dovetail explain pod` says what that one was refused for; "
+        advice += "unless that was room, correct or delete it, and those like it"
         yield Finding("gates", WARNING, f"{many(count, 'pod')} held: {why_refused}", advice)
     if not due:
         others = len(facts.held) - refused.total()

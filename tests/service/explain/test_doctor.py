@@ -199,6 +199,11 @@ class TestGates:
         rest = [("ok", "2 pods held, none of which fits now in its turn")] if others else []
         assert found("gates", scene) == [said, *rest]
 
+    def test_nobody_is_told_to_delete_a_pod_that_kube_scheduler_refuses_for_lack_of_room_alone(self):
+        facts = facts_of(scene_of(pod("a", gates=(), unschedulable=True), pod("b")))
+        (advice,) = (it.advice for it in findings(facts) if it.check == "gates" and it.level == "warning")
+        assert advice.endswith("unless that was room, correct or delete it, and those like it")
+
     def test_pods_that_would_fit_and_do_not_move_are_a_problem(self):
         scene = scene_of(pod("a"), pod("b"))
         now = scene.view()
