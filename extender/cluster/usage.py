@@ -55,8 +55,9 @@ class Usage:
     `pressure` is that for CPU, by node: the part of the window of `pods_on` for which the regular pod that waited
     longest had to wait. Of a node that is missing it is not known: that is never the same as nobody waiting.
 
-    `gone` is what the window of a node's rates still holds of pods that have ended. The rates of single pods are means
-    over `rate_seconds`, also where a pod ran for a part of them only; 0: over the time for which each ran.
+    `gone` is what `pods_on` still holds of pods that have ended: rates are means over a window, and memory is that of
+    the last sample within it. The rates of single pods are means over `rate_seconds`, also where a pod ran for a part
+    of them only; 0: over the time for which each ran.
     """
 
     nodes: Mapping[str, Sample] = field(default_factory=dict)

@@ -208,16 +208,13 @@ def _pressure(tally: Tally, believed: Callable[[str], bool]) -> dict[str, float]
 
 
 def _gone(tally: Mapping[str, Values], node_of: Mapping[str, str], offers: Mapping[str, Amounts]) -> dict[str, Amounts]:
-    """Return what the window of each of these nodes holds of pods that have ended: rates, as far as they are sound.
-
-    Memory is as it is at the moment, and theirs is gone.
-    """
+    """Return what each of these nodes' sums over pods hold of pods that have ended, as far as it is sound."""
     total: dict[str, dict[str, float]] = {}
     for uid, values in sorted(tally.items()):
         node = node_of[uid]
-        rates = {name: found for name, found in values.items() if name in DIMENSIONS and name != MEMORY}
-        for name, found in rates.items():
-            if node in offers and len(found) == 1 and _wrong_amount(name, found[0], offers[node]) is None:
+        for name, found in values.items():
+            sound = name in DIMENSIONS and node in offers and len(found) == 1
+            if sound and _wrong_amount(name, found[0], offers[node]) is None:
                 of_node = total.setdefault(node, {})
                 of_node[name] = of_node.get(name, 0.0) + found[0]
     return dict(total)

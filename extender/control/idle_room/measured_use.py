@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.ledger.layout import Layout
-from extender.cluster.resources import DIMENSIONS, Amounts
+from extender.cluster.resources import DIMENSIONS, MEMORY, Amounts
 from extender.cluster.usage import Sample, Usage, samples_of
 from extender.policy.slack import load_besides_pods, used
 
@@ -18,7 +18,7 @@ class MeasuredUse:
 
     NaN is what was not measured. `since` and `at` are NaN too where nothing of a node was. `pressure` [N] is for which
     part of the window regular pods waited for CPU; None: nobody asks. `gone` [N, R] is what `used` holds of pods that
-    have ended, as far as that is known (None: of none).
+    have ended, as far as that is known (None: of none): rates, and no memory.
     """
 
     names: Sequence[str]
@@ -50,9 +50,13 @@ class MeasuredRows:
 def measured_use(layout: Layout, usage: Usage) -> MeasuredUse:
     """Return what is used of the nodes of a layout.
 
-    Where either the node's own use or that of its pods is missing, the other counts alone.
+    Where either the node's own use or that of its pods is missing, the other counts alone. The memory of pods that have
+    ended is free, whereas their rates were used in the window.
     """
     whole, pods = _book(layout, usage.nodes, usage.problems), _book(layout, usage.pods_on, usage.problems)
+    gone, memory = _by_node(layout, usage.gone), layout.columns[MEMORY]
+    pods.amounts[:, memory] -= gone[:, memory]
+    gone[:, memory] = 0.0
     return MeasuredUse(
         layout.names,
         layout.axis,
@@ -61,7 +65,7 @@ def measured_use(layout: Layout, usage: Usage) -> MeasuredUse:
         np.fmin(whole.since, pods.since),
         np.fmin(whole.at, pods.at),
         np.where(np.isnan(pods.at), np.nan, _pressure(layout, usage)),
-        _by_node(layout, usage.gone),
+        gone,
     )
 
 

@@ -263,10 +263,10 @@ def test_a_regular_pods_value_that_cannot_be_believed_leaves_only_the_pod_out(fa
     assert (set(usage.nodes), set(usage.pods), usage.problems) == ({"a", "b"}, {"uid-2"}, {})
 
 
-def test_what_rates_still_hold_of_a_pod_that_has_ended_is_told_by_node_and_not_its_memory(fake):
+def test_what_the_sum_over_pods_still_holds_of_a_pod_that_has_ended_is_told_by_node(fake):
     fake.set("pod", "network-in", ("lab", "one", "a"), 5.0)
     usage = source(fake.url).look(NODES, [replace(PODS[0], finished=True), PODS[1]]).usage
-    assert usage.gone == {"a": {"cpu": 1000.0, "network-in": 5.0}}
+    assert usage.gone == {"a": {"cpu": 1000.0, "memory": GIB, "network-in": 5.0}}
     assert set(usage.pods) == {"uid-2"}
     assert usage.rate_seconds == 60.0
 
@@ -275,7 +275,7 @@ def test_what_rates_still_hold_of_a_pod_that_has_ended_is_told_by_node_and_not_i
 def test_what_cannot_be_believed_of_a_pod_that_has_ended_is_not_told(fake, value):
     fake.set("pod", "cpu", ("lab", "one", "a"), value)
     usage = source(fake.url).look(NODES, [replace(PODS[0], finished=True)]).usage
-    assert (usage.gone, usage.problems) == ({}, {})
+    assert (usage.gone, usage.problems) == ({"a": {"memory": GIB}}, {})
 
 
 def test_of_a_node_that_cannot_be_believed_nothing_is_told_of_who_has_ended(fake):

@@ -44,6 +44,16 @@ def test_the_system_may_use_what_is_set_aside_for_it():
     assert_allclose(cpu(usage, layout=layout), [2000, 2500])
 
 
+def test_the_memory_of_pods_that_have_ended_is_free_and_their_rates_were_used():
+    # Of 98 that pods of a had, 30 are of one that has ended; the node itself says 60. On b the node says 75.
+    pods = {name: sample(3000.0, memory=98.0) for name in ("a", "b")}
+    nodes = {"a": sample(3000.0, memory=60.0), "b": sample(3000.0, memory=75.0)}
+    ended = {"cpu": 1000.0, "memory": 30.0}
+    found = measured_use(LAYOUT, Usage(nodes, pods, gone={"a": ended, "b": ended}))
+    assert_allclose(found.used[:, :2], [[3000, 68], [3000, 75]])
+    assert_allclose(found.gone[:, :2], [[1000, 0], [1000, 0]])
+
+
 def test_a_node_with_a_problem_is_not_measured():
     assert_allclose(cpu(Usage({"a": sample(1.0), "b": sample(2.0)}, problems={"a": "twice"})), [NAN, 2])
 

@@ -199,6 +199,22 @@ def test_nobody_goes_where_samples_are_frozen_or_not_to_be_trusted():
     assert doubtful.run(300) == []
 
 
+@pytest.mark.parametrize(("ended", "evicted"), [(0, ["a"]), (300, [])])
+def test_nobody_goes_for_memory_that_only_pods_had_that_have_ended(ended, evicted):
+    # The sum over pods is 980 of 1,000, and some of that is of pods that have ended; the node itself uses 680.
+    full = scene(runs("a"))
+
+    def usage():
+        whole, pods_on, one = ({"cpu": 100.0, "memory": memory} for memory in (680.0, 980.0, 50.0))
+        samples = [
+            {who: Sample(used, full.now, full.now)} for who, used in (("n1", whole), ("n1", pods_on), ("uid-a", one))
+        ]
+        return Usage(*samples, gone={"n1": {"memory": float(ended)}})
+
+    full.preemptor._usage = usage
+    assert full.run(3) == evicted
+
+
 def test_nobody_goes_while_we_do_not_lead():
     full = scene()
     full.leading = False
