@@ -20,7 +20,7 @@ LAG_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class EventWait:
-    """`wait_seconds` bounds the wait for pods in flight to land, `lag_seconds` each other, `refused` all of these."""
+    """`wait_seconds` bounds a wait for pods in flight to land, `lag_seconds` any other; `refused` bounds their sum."""
 
     ledger: Ledger
     readiness: Readiness
