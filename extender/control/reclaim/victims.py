@@ -229,7 +229,7 @@ class VictimSearch:
     def _try(self, candidate: _Candidate, nodes: Rows, worth: Counts) -> _NodeBatch:
         """Choose on each of these nodes [H] who is to go, as far as they may; `nodes` are places in `running.nodes`."""
         running, need, losers = self._running, candidate.need, self._losers
-        rows, pods = running.nodes[nodes], self._in_order(nodes, worth)
+        rows, (pods, able) = running.nodes[nodes], self._in_order(nodes, worth)
         chosen = np.zeros(pods.shape, dtype=np.bool_)
         here, there = candidate.free[rows], np.repeat(candidate.free[need.sources][np.newaxis], len(rows), axis=0)
         groups, group_rows = np.unique(
@@ -243,7 +243,7 @@ class VictimSearch:
             # Holds at each turn: `here` and `there` are what is free without those chosen, `lost` what they were
             # promised, by group; `suffices` says where the waiting pod fits.
             pod, losing = pods[:, column], group_rows[:, column]
-            goes = ~suffices & (worth[pod] < _LAST)
+            goes = ~suffices & able[:, column]
             if not goes.any():
                 break
             goes &= losers.may_lose(groups[losing], running.demand[pod], lost[every, losing])
@@ -261,14 +261,18 @@ class VictimSearch:
             here[stays], there[stays] = less_here[stays], less_there[stays]
         return _NodeBatch(rows, pods, chosen, suffices & chosen.any(axis=1))
 
-    def _in_order(self, nodes: Rows, worth: Counts) -> Rows:
-        """Return the pods of each of these nodes, the one worth least first [H, K]; filled up with some that stay."""
+    def _in_order(self, nodes: Rows, worth: Counts) -> tuple[Rows, Mask]:
+        """Return the pods of each of these nodes, the one worth least first, and which of them may go [H, K] each.
+
+        The places that a node with fewer pods leaves are filled up with one of its pods, which may not go there.
+        """
         running = self._running
         counts, starts = running.counts[nodes][:, np.newaxis], running.starts[nodes][:, np.newaxis]
         column = np.arange(int(counts.max(initial=0)))
-        pods = np.minimum(starts + column, len(running.node) - 1)
-        order = np.where(column < counts, worth[pods], _LAST).argsort(axis=1)
-        return np.take_along_axis(np.where(column < counts, pods, starts), order, axis=1)
+        pods = np.where(column < counts, starts + column, starts)
+        own = np.where(column < counts, worth[pods], _LAST)
+        order = own.argsort(axis=1)
+        return np.take_along_axis(pods, order, axis=1), np.take_along_axis(own, order, axis=1) < _LAST
 
     def _loss(self, trial: _NodeBatch, sufficient: Rows) -> tuple[tuple[float, ...], Sequence[int]]:
         """Return the least loss on these nodes of a trial, and the victims.

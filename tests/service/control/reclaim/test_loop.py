@@ -661,6 +661,19 @@ def test_a_move_that_a_budget_cuts_short_is_finished_with_another_victim():
     assert scene.running("b") == ["b4"]
 
 
+def test_nobody_is_counted_twice_on_a_node_with_fewer_pods_than_another():
+    # a may lose 445 of its 1,005. On n1 that is the one of 200 or the one of 400, on n2 all three of 135.
+    queues = (Queue("a", weight=2.8), Queue("b", weight=2.2), Queue("c", weight=5.0))
+    scene = ReclaimScene(node("n1"), node("n2"), timeouts=Timeouts(fair_share=30, per_minute=600), queues=queues)
+    scene.see(runs("c0", 400, queue="c", owner=""), runs("c1", 595, on="n2", queue="c", owner=""))
+    scene.see(runs("a0", 200, started=100.0, job="a0"), runs("a1", 400, started=1.0, job="a1"))
+    scene.see(*(runs(f"a{n}", 135, on="n2", started=50.0, job=f"a{n}") for n in range(2, 5)))
+    scene.see(waits("b0", 400))
+    scene.run(40)
+    assert sorted(scene.asked) == ["a2", "a3", "a4"]
+    assert scene.running("b") == ["b0"]
+
+
 def test_a_child_gets_what_its_parent_is_sure_of():
     # research is sure of 0.4. Its children have a fair share of 0.25 each, as weights go 1 : 1, and sales 0.5.
     queues = (Queue("research", minimum=0.4), Queue("nlp", parent="research"), Queue("vision", parent="research"))
