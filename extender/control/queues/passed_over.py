@@ -1,7 +1,8 @@
 """Which queues wait below their share while room that they could have used goes to queues above theirs.
 
 By the promise of docs/guide/queues.md there are none. Each plan is checked for it here, from outside the planner. Pods
-of gangs and pods with inputs are not checked: it is not simple to say which room these could have used.
+of gangs and pods with inputs are not checked: it is not simple to say which room these could have used. What is
+reserved nobody else could have used.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,9 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, fits
-from extender.cluster.ledger.snapshot import Snapshot
+from extender.cluster.ledger.snapshot import Layout, Snapshot
 from extender.cluster.waiting import Jobs, Waiting
-from extender.planner import Assignments
+from extender.planner import Plan
+from extender.planner.plan import Reservation
 from extender.policy.shares import dominant_shares
 
 FORGOTTEN_SECONDS = 60.0
@@ -32,14 +34,14 @@ class PassedOverNow:
     below: Collection[str] = ()
 
 
-def passed_over_in(waiting: Waiting, assignments: Assignments, snapshot: Snapshot) -> PassedOverNow:
+def passed_over_in(waiting: Waiting, plan: Plan, snapshot: Snapshot) -> PassedOverNow:
     """Return which queues a plan passes over, and which wait below their share after it.
 
     A queue waits below its share when it has a class with one more task of which it would still be within its share.
     Between queues of different parents it is the parents' shares that count.
     """
     queue, levels = waiting.jobs.queue[waiting.job], _Levels(waiting.jobs, snapshot.layout.total)
-    free = snapshot.free()
+    assignments, free = plan.assignments, snapshot.free() - _reserved(waiting, plan.carried.reserved, snapshot.layout)
     # 1. Follow the plan start by start; note those by which a queue, or one above it, gets more than its share.
     given: list[tuple[int, int, Mask]] = []
     for row, node in zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True):
@@ -107,6 +109,17 @@ def _path(row: int, parent: Rows) -> list[int]:
     while parent[path[0]] >= 0:
         path.insert(0, int(parent[path[0]]))
     return path
+
+
+def _reserved(waiting: Waiting, reserved: Mapping[str, Reservation], layout: Layout) -> Floats:
+    """Return what is kept on each node for classes that wait [N, R]."""
+    rows = {name: row for row, name in enumerate(waiting.names)}
+    kept = np.zeros(layout.capacity.shape)
+    for reservation in reserved.values():
+        for name, node, tasks in reservation.room:
+            if name in rows and node in layout.rows:
+                kept[layout.rows[node]] += tasks * waiting.demand[rows[name]]
+    return kept
 
 
 def _alone(waiting: Waiting) -> Mask:

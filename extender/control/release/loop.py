@@ -317,7 +317,7 @@ class Releaser:
         note_gang_turns(self._backlog, plan_input, plan)
         planned = Planned(plan_input, plan, snapshot, dict(trials_left), self._crowding)
         # 3. Note who was passed over, what is kept idle, when to plan again, and whether somebody waits for room.
-        self.passed_over.note(passed_over_in(waiting, plan.assignments, snapshot), now)
+        self.passed_over.note(passed_over_in(waiting, plan, snapshot), now)
         self.kept_idle = plan.kept_idle
         self.again_at = min(plan.again_at, self._refusals.again_at(now))
         is_whole = len(plan.assignments) < slots

@@ -1,24 +1,33 @@
 """Who waits below its share while room that it could have used goes to others."""
 
+import math
+
 import numpy as np
 import pytest
 
 from extender.cluster.eligibility import Constraints
 from extender.cluster.queues import Queue
+from extender.control.backlog.task_classes import name_of
 from extender.control.queues.passed_over import PassedOver, PassedOverNow, passed_over_in
-from extender.planner import Assignments
+from extender.planner import Assignments, Plan
+from extender.planner.plan import Carried, Reservation
 from tests.service.control.scene import Scene, node, pod
 
 
-def outcome(scene, *given):
-    """Return what is seen in a plan that gives each of these pods, by name, a node in this order."""
+def outcome(scene, *given, reserved=()):
+    """Return what is seen in a plan that gives each of these pods, by name, a node in this order.
+
+    It keeps room for one pod each of what is `reserved`, by name, on a node.
+    """
     snapshot = scene.ledger.snapshot(scene.now)
     made = scene.input_builder().build(snapshot.layout, scene.now)
     rows = [made.row(scene.backlog.find(f"uid-{name}")[0], f"uid-{name}") for name, _ in given]
     nodes = [snapshot.layout.rows[where] for _, where in given]
     none = np.full(len(rows), -1)
     assignments = Assignments(np.array(rows, dtype=np.intp), np.array(nodes, dtype=np.intp), none, none)
-    return passed_over_in(made.waiting, assignments, snapshot)
+    names = [(name_of(scene.pods[name]), where) for name, where in reserved]
+    kept = {name: Reservation(((name, where, 1),), until=math.inf) for name, where in names}
+    return passed_over_in(made.waiting, Plan(assignments, carried=Carried(reserved=kept)), snapshot)
 
 
 def scene_of(*pods, nodes=("n1", "n2")):
@@ -69,6 +78,13 @@ def test_room_that_it_could_not_have_used_passes_over_nobody(could, could_not):
         scene.see(pod("runs", 1000, queue="rich", gates=(), node="n1"), RICH, waiting)
         scene.see(pod("has", {"memory": 700.0}, queue="poor", gates=(), node="n1"))
         assert outcome(scene, ("r", "n2")).passed == passed
+
+
+def test_room_that_is_reserved_passes_over_nobody_but_what_is_left_beside_it_does():
+    """Rich gets 100 of the 1,000 of n2, of which 500 are kept for a pod of a third queue."""
+    for cpu, passed in ((500, {"poor"}), (501, set())):
+        scene = scene_of(RICH, pod("p", cpu, queue="poor"), pod("t", 500, queue="third"), nodes=("n1", "n2", "n3"))
+        assert outcome(scene, ("r", "n2"), reserved=[("t", "n2")]).passed - {"third"} == passed
 
 
 @pytest.mark.parametrize(("b2_has", "passed"), [(500, {"a2"}), (400, set())])
