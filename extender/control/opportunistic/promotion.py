@@ -3,6 +3,9 @@
 Before new regular work, but not before somebody who has an older claim to that room: a waiting pod of a higher
 priority, or of a queue that has less of its share (C3 before algorithm 1). What a queue gets by promotions counts in
 its share at once. The pod is not restarted.
+
+kube-scheduler tries a pod that preempts wherever room shows. A promotion there would race with it for the same room:
+one of the two would be too much for the node.
 """
 
 from collections import Counter, deque
@@ -24,6 +27,7 @@ from extender.control.queues.usage import QueueUsage
 from extender.control.release.planned import regular_only
 from extender.errors import ClusterError
 from extender.planner.opportunistic import nobody_before, promotions
+from extender.verdict import demand_on
 
 SHOWS_SECONDS = 60.0
 """A promotion that is not granted after so long, Deferred or Infeasible, has failed: it is taken back."""
@@ -89,6 +93,8 @@ class Promoter:
         may[under_way] = False
         going = self._going()
         may[may] = [self._may(pods.pods[place], going) for place in np.flatnonzero(may).tolist()]
+        if may.any():
+            may &= self._nobody_preempts(taken)
         # 3. Leave room to those who come first. What a queue gets by this counts in its share at once.
         if plan_input is None or not plan_input.classes:
             chosen = promotions(free, pods.node, pods.demand, pods.started, may=may)
@@ -125,6 +131,18 @@ class Promoter:
     def _may(self, pod: Pod, going: Collection[str]) -> bool:
         stays = pod.stays_opportunistic or pod.leaving or pod.uid in going
         return not stays and pod.uid not in self._rests_until and pod.uid not in self._writing
+
+    def _nobody_preempts(self, snapshot: Snapshot) -> Mask:
+        """Return of which opportunistic pods [P] no pod of a higher priority that preempts fits on their node now."""
+        pods, layout, free = snapshot.opportunistic, snapshot.layout, snapshot.free()
+        first: Mask = np.ones(len(pods.node), dtype=np.bool_)
+        for pod in self._cluster.ledger.nominated():
+            if pod.unschedulable and pod.nominated != pod.promised:
+                wants = fits(free, demand_on(layout, pod)) & self._cluster.input_builder.allowed_nodes.allowed(
+                    pod, layout
+                )
+                first &= ~wants[pods.node] | (pods.priority >= pod.priority)
+        return first
 
     def _nobody_before(
         self, pods: OpportunisticPods, able: Rows, plan_input: PlanInput, usage: QueueUsage, free: Floats

@@ -60,6 +60,20 @@ def test_not_before_a_pod_of_higher_priority_that_fits_there():
     assert scene.nominated() == {"b": "n1"}
 
 
+@pytest.mark.parametrize(("cpu", "priority", "first"), [(600, 1, []), (600, 0, ["a"]), (1001, 1, ["a"])])
+def test_not_before_a_pod_of_higher_priority_that_preempts_on_another_node_and_fits_there(cpu, priority, first):
+    # kube-scheduler tries it wherever room shows, though it keeps that of its victims on n2 for it.
+    scene = IdleScene(node("n1"), node("n2", 2000))
+    scene.see(runs("full", 1000), given("a", 600), runs("victim", 2000, on="n2", leaving=True))
+    scene.see(needs("p", cpu, gates=(), priority=priority, unschedulable=True, nominated="n2"))
+    scene.end("full")
+    scene.step()
+    assert promoted(scene) == first
+    scene.remove("p")
+    scene.step(1)
+    assert promoted(scene) == ["a"]
+
+
 def test_not_before_a_queue_that_has_less_of_its_share():
     scene = scene_of(runs("mine", 100), given("a", 600), needs("b", 600, queue="other"))
     scene.step()
