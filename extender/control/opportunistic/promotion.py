@@ -133,14 +133,17 @@ class Promoter:
         return not stays and pod.uid not in self._rests_until and pod.uid not in self._writing
 
     def _nobody_preempts(self, snapshot: Snapshot) -> Mask:
-        """Return of which opportunistic pods [P] no pod of a higher priority that preempts fits on their node now."""
+        """Return of which opportunistic pods [P] no pod of a higher priority that preempts fits on their node now.
+
+        One that has got its node since the snapshot was made is among them: that may be this very room.
+        """
         pods, layout, free = snapshot.opportunistic, snapshot.layout, snapshot.free()
         first: Mask = np.ones(len(pods.node), dtype=np.bool_)
-        for pod in self._cluster.ledger.nominated():
-            if pod.unschedulable and pod.nominated != pod.promised:
-                wants = fits(free, demand_on(layout, pod)) & self._cluster.input_builder.allowed_nodes.allowed(
-                    pod, layout
-                )
+        nominated = (self._cluster.backlog.pod(uid) for uid in dict.fromkeys(snapshot.nominations.uids))
+        for pod in nominated:
+            if pod is not None and (pod.unschedulable or pod.node) and not pod.opportunistic:
+                allowed = self._cluster.input_builder.allowed_nodes.allowed(pod, layout)
+                wants = fits(free, demand_on(layout, pod)) & allowed
                 first &= ~wants[pods.node] | (pods.priority >= pod.priority)
         return first
 

@@ -74,6 +74,16 @@ def test_not_before_a_pod_of_higher_priority_that_preempts_on_another_node_and_f
     assert promoted(scene) == ["a"]
 
 
+def test_not_before_a_pod_that_preempts_and_gets_the_room_while_the_loop_looks():
+    scene = IdleScene(node("n1"), node("n2", 2000))
+    scene.see(given("a", 600), runs("victim", 2000, on="n2", leaving=True))
+    scene.see(needs("p", 600, gates=(), priority=1, unschedulable=True, nominated="n2"))
+    before = scene.cluster.snapshot()
+    scene.change("p", node="n1", nominated=None, unschedulable=False)
+    scene.promoter.step(before, None, scene.now)
+    assert promoted(scene) == []
+
+
 def test_not_before_a_queue_that_has_less_of_its_share():
     scene = scene_of(runs("mine", 100), given("a", 600), needs("b", 600, queue="other"))
     scene.step()
