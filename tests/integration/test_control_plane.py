@@ -169,6 +169,21 @@ def test_a_pod_of_a_job_completes_the_job(control_plane, client):
     workload.wait_until(lambda: request(client, "GET", path)["status"].get("succeeded") == 2, 20, "the job")
 
 
+def test_a_pod_of_a_job_that_is_deleted_before_it_starts_goes_away(control_plane, client):
+    # With such a policy the Job keeps the pod until it has ended, as a kubelet says of it though it never began.
+    workload.create_nodes(client, [builders.node("a")])
+    ignored = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    pod = builders.pod("ignored", spec={"nodeName": "a"})
+    job = {"podFailurePolicy": {"rules": [ignored]}, "template": {"spec": pod["spec"]}}
+    control_plane.stop("kwok")
+    request(client, "POST", "/apis/batch/v1/namespaces/default/jobs", {"metadata": {"name": "job"}, "spec": job})
+    (created,) = workload.wait_until(lambda: workload.pods(client), 20, "the Job's pod")
+    name = created["metadata"]["name"]
+    request(client, "DELETE", f"/api/v1/namespaces/default/pods/{name}")
+    control_plane.start("kwok")
+    workload.wait_until(lambda: name not in workload.phases(client), 20, "the deleted pod to go")
+
+
 def test_several_schedulers_each_take_their_own_pods(control_plane, client, start_scheduler):
     for name in ("one", "two"):
         start_scheduler({"profiles": [{"schedulerName": name}]}, name=f"scheduler-{name}")
