@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, fits
-from extender.cluster.ledger.snapshot import Layout, Snapshot
+from extender.cluster.ledger.layout import Layout
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Jobs, Waiting
 from extender.planner import Plan
 from extender.planner.plan import Reservation
