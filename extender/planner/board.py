@@ -242,6 +242,8 @@ class Board:
         enough = started and self.spreading is not None and self.spreading.has_its_part(task_class, node)
         if not started or not self.left[task_class] or no_block_left or enough:
             candidates.leave_out()
+        if started and self.locality is not None and self.locality.nearness.is_long[task_class]:
+            self._latest = None  # the node may now run too many long tasks to count as near
         return started
 
     def start(self, task_class: int, node: int) -> bool:

@@ -19,8 +19,8 @@ _NOWHERE = 2**31
 class Nearness:
     """The levels of classes [C] on nodes [N], by where `sources` has their blocks, which changes.
 
-    `chooses` [C]: it makes a difference to the class where it starts. `long_task` seconds make a class one of long
-    tasks; one whose duration nobody knows is one, too.
+    `chooses` [C]: it makes a difference to the class where it starts. `long_task` seconds make a class that chooses one
+    of long tasks (`is_long` [C]); one whose duration nobody knows is one, too.
     """
 
     def __init__(self, waiting: Waiting, classes: Prepared, sources: Sources, *, long_task: float) -> None:
@@ -36,7 +36,7 @@ class Nearness:
         if waiting.preferred is not None:
             self._prefers = ~classes.blocks & (self._preferred != self._preferred[:, :1]).any(axis=1)
         self.chooses: Mask = self._near | self._prefers
-        self._long = ~(waiting.duration < long_task) & self.chooses
+        self.is_long: Mask = ~(waiting.duration < long_task) & self.chooses
         self._long_tasks = _long_tasks(waiting, nodes, long_task)
 
     def checkpoint(self) -> Callable[[], None]:
@@ -50,7 +50,7 @@ class Nearness:
 
     def count(self, task_class: int, node: int) -> None:
         """Count a task that starts on the node."""
-        self._long_tasks[node] += bool(self._long[task_class])
+        self._long_tasks[node] += bool(self.is_long[task_class])
 
     def within(self, task_class: int, node: int, may: int) -> list[Mask]:
         """Return from which nodes a block may come to this one, the nearest first, up to the level `may`."""
@@ -62,7 +62,7 @@ class Nearness:
 
     def of_start(self, task_class: int, node: int, source: int, *, near: bool) -> int:
         """Return the level of a start: `source` is the node that it reads its block from, if it reads one."""
-        if self._long[task_class] and self._crowded()[node]:
+        if self.is_long[task_class] and self._crowded()[node]:
             return self.anywhere
         if self._prefers[task_class]:
             return int(self._preferred[task_class, node])
@@ -101,7 +101,7 @@ class Nearness:
 
     def _keep_apart(self, at: Counts, rows: Rows, nodes: Rows) -> None:
         """Let no node that runs more than the mean number of long tasks count as near for such a class (3.5.1)."""
-        long = self._long[rows]
+        long = self.is_long[rows]
         if long.any():
             at[np.ix_(long, self._crowded()[nodes])] = self.anywhere
 
@@ -124,7 +124,7 @@ class Nearness:
 
     def crowded(self, task_class: int) -> Mask:
         """Return which nodes run too many long tasks to count as near for a class [N]."""
-        return self._crowded() if self._long[task_class] else np.zeros(self._topology.shape[1], dtype=np.bool_)
+        return self._crowded() if self.is_long[task_class] else np.zeros(self._topology.shape[1], dtype=np.bool_)
 
     def preferred_nodes(self, task_class: int, level: int) -> Mask:
         """Return which nodes are at most at this level of those that a class without blocks prefers [N]."""

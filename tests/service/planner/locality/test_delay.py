@@ -331,6 +331,16 @@ def test_long_tasks_stay_away_from_nodes_that_run_more_of_them_than_the_mean():
     assert pairs(once(nodes(2, {0}), short, policy)) == [(0, 0)]
 
 
+def test_long_tasks_that_start_in_one_plan_stay_apart_as_those_of_two_plans_do():
+    # Node 0 has two CPUs, the others one. After the first start it runs more long tasks than the mean.
+    room, policy = cluster((2, 2), (1, 1), (1, 1)), replace(POLICY, long_task=60.0)
+    anywhere = replace(tasks(reader(0, [0, 1], [0, 1], of=3)), duration=np.array([300.0]))
+    assert sorted(pairs(once(room, anywhere, policy))) == [(0, 0), (0, 1)]
+    plan = once(room, replace(anywhere, inputs=[blocks(3, [0], [0])]), policy)
+    assert pairs(plan) == [(0, 0)]  # for the other no node is near: it waits for its 10 s
+    assert (waited(plan), plan.again_at) == (LocalityWait(0, 0.0, np.inf), 10.0)
+
+
 def test_the_reason_says_what_it_waits_for_and_does_not_change_with_time():
     waiting = with_racks(tasks(reader(0, [0, 1], of=4)), 0, 1, 1, 1)
     planner = Planner(RACKS, explain=True)
