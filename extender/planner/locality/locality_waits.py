@@ -35,14 +35,13 @@ class Waits:
         self.names, self.of = _known(names)
         self._waits, self._chooses = policy.locality_waits, chooses
         self._of_class = np.where(existing, np.array(self._waits, dtype=np.float64), 0.0)
-        before = [carried.locality.get(name, LocalityWait()) for name in self.names]
-        since = max(0.0, now - carried.planned_at) if carried.locality else 0.0
+        before = [wait_now(carried, name, now) for name in self.names]
         self._others = waits_without(self.names, waiting, carried, now)
         last = len(self._waits)
         self.level: Counts = np.array([min(wait.level, last) for wait in before], dtype=np.int64)
-        self.waited: Floats = np.array([wait.seconds + min(since, wait.counts) for wait in before], dtype=np.float64)
+        self.waited: Floats = np.array([wait.seconds for wait in before], dtype=np.float64)
         self.counts: Floats = np.zeros(len(self.names))
-        self._credit: Floats = np.array([_credit(wait.counts, since) for wait in before], dtype=np.float64)
+        self._credit: Floats = np.array([wait.counts for wait in before], dtype=np.float64)
         self._at_most = policy.pass_counts
         self._whole = np.full(len(names), -1) if waiting.gang is None else waiting.gang
         self._later: dict[int, int] = {}
@@ -80,13 +79,13 @@ class Waits:
         If they have `starved`, their waits pass from now on, whether or not another chance comes.
         """
         names, seconds = self.of[classes], np.inf if stays else self._at_most
-        if starved and np.isfinite(seconds):
+        if starved:
             seconds = max(seconds, sum(self._waits))
         self.counts[names] = np.maximum(self.counts[names], seconds)
 
     def again_at(self, now: float, left: Mask) -> float:
         """Return when the first wait ends for which room stays empty, of those with tasks `left` [C]; else infinite."""
-        waits = (left & self._chooses & (self.counts[self.of] == np.inf)).nonzero()[0]
+        waits = (left & (self.counts[self.of] == np.inf)).nonzero()[0]
         names = self.of[waits]
         return float(
             now + seconds_to_next(self.level[names], self.waited[names], self._of_class[waits]).min(initial=np.inf)
@@ -102,9 +101,7 @@ class Waits:
 
     def passed_over(self, task_class: int) -> bool:
         """Whether the class waits for locality after this plan."""
-        return bool(
-            self._chooses[task_class] and self.counts[self.of[task_class]] > 0 and self.may[task_class] < _ANYWHERE
-        )
+        return bool(self.counts[self.of[task_class]] > 0 and self.may[task_class] < _ANYWHERE)
 
     def stays(self, task_class: int) -> bool:
         """Whether room that the class could use, but for its wait, stays empty after this plan."""
@@ -133,10 +130,14 @@ class Waits:
 
 
 def wait_now(carried: Carried, name: str, now: float) -> LocalityWait:
-    """Return the level of a job's last start, and for how many seconds it has been passed over since, at `now`."""
+    """Return how a job waits at `now`; `counts` is what is left of a chance that others took.
+
+    Where room stays empty, it counts only until the next plan sees it.
+    """
     wait = carried.locality.get(name, LocalityWait())
     since = max(0.0, now - carried.planned_at)
-    return LocalityWait(wait.level, wait.seconds + min(since, wait.counts))
+    counts = max(wait.counts - since, 0.0) if wait.counts < np.inf else 0.0
+    return LocalityWait(wait.level, wait.seconds + min(since, wait.counts), counts)
 
 
 def farthest(policy: Policy, wait: LocalityWait, existing: Collection[int]) -> int:
@@ -167,15 +168,8 @@ def waits_without(names: Collection[str], waiting: Waiting, carried: Carried, no
     """Return what is carried of jobs that are there, but have nothing in this plan that waits under these names."""
     if not carried.locality:
         return {}
-    since = max(0.0, now - carried.planned_at)
     there = set(waiting.jobs.names if waiting.jobs_there is None else waiting.jobs_there).difference(names)
-    kept = {name: wait for name, wait in carried.locality.items() if name in there}
-    return {name: LocalityWait(it.level, it.seconds + min(since, it.counts)) for name, it in kept.items()}
-
-
-def _credit(counts: float, since: float) -> float:
-    """Return for how long an earlier chance still counts. Where room stays empty, only until the next plan sees it."""
-    return max(counts - since, 0.0) if counts < np.inf else 0.0
+    return {name: wait_now(carried, name, now) for name in carried.locality if name in there}
 
 
 def _known(names: Sequence[str]) -> tuple[list[str], Rows]:

@@ -113,6 +113,8 @@ def test_a_job_of_which_nothing_waits_keeps_its_wait_as_long_as_it_is_there():
     waiting = replace(tasks((0, 1, FULL)), jobs_there=["job0", "runs"])
     plan = once(nodes(3, set()), waiting, POLICY, now=150.0, carried=carried)
     assert plan.carried.locality == {"runs": LocalityWait(0, 6.0)}
+    soon = once(nodes(3, set()), waiting, POLICY, now=100.5, carried=carried)
+    assert soon.carried.locality == {"runs": LocalityWait(0, 4.5, 1.5)}
 
 
 def test_time_does_not_count_while_the_job_is_held_for_fairness():
@@ -329,6 +331,12 @@ def test_long_tasks_stay_away_from_nodes_that_run_more_of_them_than_the_mean():
     assert not len(once(nodes(2, {0}), unknown, policy).assignments)
     short = replace(long, duration=np.array([30.0]))
     assert pairs(once(nodes(2, {0}), short, policy)) == [(0, 0)]
+
+
+def test_a_plan_by_a_clock_that_was_set_back_takes_nothing_off_a_wait():
+    carried = Carried(locality={"job0": LocalityWait(0, 4.0, np.inf)}, planned_at=100.0)
+    plan = once(nodes(3, {2}), tasks(reader(0, [0], of=3)), POLICY, now=50.0, carried=carried)
+    assert waited(plan) == LocalityWait(0, 4.0, np.inf)
 
 
 def test_long_tasks_that_start_in_one_plan_stay_apart_as_those_of_two_plans_do():
