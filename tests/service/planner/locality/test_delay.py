@@ -333,6 +333,28 @@ def test_long_tasks_stay_away_from_nodes_that_run_more_of_them_than_the_mean():
     assert pairs(once(nodes(2, {0}), short, policy)) == [(0, 0)]
 
 
+def test_who_is_due_waits_by_the_clock_though_others_take_the_room():
+    # The other job has nothing running and less to do. Room that it takes counts for 2 s of the wait of 10 s.
+    waiting = tasks(reader(0, [0], of=3), (1, 2, FULL), work=[9.0, 1.0])
+    planner = Planner(replace(POLICY, srtf=9.0, pass_counts=2.0))
+    due = replace(waiting, since=np.array([0.0, 1000.0]))
+    assert pairs(planner.plan(nodes(3, {2}), due, 1000.0)) == [(1, 2)]
+    planner.plan(nodes(3, set()), due, 1005.0)
+    assert pairs(planner.plan(nodes(3, {2}), due, 1010.0)) == [(0, 2)]
+
+
+def test_who_finds_no_source_with_room_on_its_rack_reads_from_beyond_once_it_has_waited_for_that():
+    # Node 1 has the only CPU; the copy on its rack has 4 of its disk free and the task reads 5.
+    waiting = with_racks(tasks((0, 1, (1,), 5.0, blocks(4, [0, 3]))), 0, 0, 1, 1)
+    load = [[1, 0, 6, 0, 0, 0], [0] * 6, [1, *[0] * 5], [1, *[0] * 5]]
+    room, planner = cluster(*[(1, 1, 10, 10, 10, 10)] * 4, allocated=load), Planner(RACKS)
+    planner.carried = Carried(locality={"job0": LocalityWait(0, 10.0)}, planned_at=0.0)
+    first = planner.plan(room, waiting, 0.0)
+    assert (pairs(first), first.again_at) == ([], 5.0)
+    last = planner.plan(room, waiting, 5.0)
+    assert (last.assignments.node.item(), last.assignments.source.item()) == (1, 3)
+
+
 def test_a_plan_by_a_clock_that_was_set_back_takes_nothing_off_a_wait():
     carried = Carried(locality={"job0": LocalityWait(0, 4.0, np.inf)}, planned_at=100.0)
     plan = once(nodes(3, {2}), tasks(reader(0, [0], of=3)), POLICY, now=50.0, carried=carried)
