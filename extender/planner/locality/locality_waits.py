@@ -63,7 +63,7 @@ class Waits:
         A gang's classes do so only from the next plan on: the rest of it has to go with its first.
         """
         name, level = int(self.of[task_class]), min(level, len(self._waits))
-        if not self._waits or not self._chooses[task_class]:
+        if not self._chooses[task_class]:
             return
         if self._whole[task_class] >= 0:
             self._later[name] = min(level, self._later.get(name, level))

@@ -73,6 +73,16 @@ def test_a_start_beside_the_block_takes_the_job_back_to_the_first_level():
     assert waited(plan) == LocalityWait(0, 0.0, np.inf)
 
 
+def test_only_a_start_of_what_wants_to_be_near_its_input_sets_the_wait_of_its_job_anew():
+    # It has waited for 4 s, and an earlier chance counts for 2 s more.
+    carried = Carried(locality={"job0": LocalityWait(0, 4.0, 2.0)}, planned_at=100.0)
+    beside = tasks(reader(0, [0], of=3), (0, 1, FULL))
+    plan = once(nodes(3, {2}), beside, POLICY, now=101.0, carried=carried)
+    assert (pairs(plan), waited(plan).seconds) == ([(1, 2)], 5.0)
+    plan = once(nodes(3, {0}), tasks(reader(0, [0], [0], of=3)), POLICY, now=101.0, carried=carried)
+    assert (pairs(plan), waited(plan)) == ([(0, 0)], LocalityWait())
+
+
 def test_while_a_job_waits_others_take_the_room():
     planner = Planner(replace(POLICY, srtf=0.0))
     waiting = tasks(reader(0, [0], of=3), (1, 1, FULL))
@@ -316,7 +326,9 @@ def test_a_gang_is_not_kept_in_part_for_ever_by_its_own_local_start():
     )
     planner, room = Planner(POLICY), nodes(3, {0, 2})
     assert not len(planner.plan(room, waiting, 100.0).assignments)
-    assert sorted(pairs(planner.plan(room, waiting, 110.0))) == [(0, 0), (0, 2)]
+    plan = planner.plan(room, waiting, 110.0)
+    assert sorted(pairs(plan)) == [(0, 0), (0, 2)]
+    assert waited(plan) == LocalityWait()  # from the next plan on its job waits anew
 
 
 def test_long_tasks_stay_away_from_nodes_that_run_more_of_them_than_the_mean():
@@ -463,7 +475,9 @@ def test_waits_that_are_over_leave_nobody_out_who_could_start_without_waits(scen
 @given(waiting_scenes())
 def test_levels_and_long_tasks_can_be_taken_back_but_who_was_passed_over_has_been(scene):
     snapshot, waiting, policy = scene
-    board = Board(policy, snapshot, waiting, Carried(), prepared(waiting, snapshot.layout), now=1000.0)
+    waits = {name: LocalityWait(job % 3, 1.0, 5.0) for job, name in enumerate(waiting.jobs.names)}
+    carried, classes = Carried(locality=waits, planned_at=998.0), prepared(waiting, snapshot.layout)
+    board, fresh = (Board(policy, snapshot, waiting, carried, classes, now=1000.0) for _ in range(2))
     assume(board.locality is not None)  # else nobody chooses where to start
     undo, everyone = board.checkpoint(), np.ones(len(waiting.count), bool)
 
@@ -479,9 +493,13 @@ def test_levels_and_long_tasks_can_be_taken_back_but_who_was_passed_over_has_bee
         )
 
     first, skipped = filled(), board.locality.waits.counts.copy()
+    for _ in range(2):
+        undo()
+        assert (board.locality.waits.may == fresh.locality.waits.may).all()
+        assert filled() == first
+        assert (board.locality.waits.counts == skipped).all()
     undo()
-    assert filled() == first
-    assert (board.locality.waits.counts == skipped).all()
+    assert board.locality.outcome(1000.0, ~everyone) == fresh.locality.outcome(1000.0, ~everyone)
 
 
 @settings(max_examples=200, deadline=None)
