@@ -295,6 +295,10 @@ def test_nobody_waits_for_a_node_that_cannot_take_it():
 def test_who_prefers_nothing_does_not_wait():
     waiting = replace(tasks((0, 1, FULL)), preferred=np.array([[2, 2]]))
     assert pairs(once(nodes(2, {1}), waiting, POLICY)) == [(0, 1)]
+    running = Running(np.array([1]), np.array([500.0]), np.zeros((1, 6)), seconds=np.array([400.0]))
+    long = replace(waiting, preferred=np.array([[0, 0]]), running=running, duration=np.array([300.0]))
+    plan = once(nodes(2, {1}), long, replace(POLICY, long_task=60.0))
+    assert (pairs(plan), [terms.level for terms in plan.terms]) == ([(0, 1)], [0])
 
 
 def test_who_waits_for_locality_is_not_starved_before_its_waits_are_over():
