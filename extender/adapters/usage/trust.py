@@ -4,7 +4,7 @@ A problem's text does not change from look to look while the problem is the same
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from extender.adapters.usage.templates import PRESSURE, TIME
@@ -88,17 +88,14 @@ def judged(tally: Tally, nodes: Iterable[Node], pods: Iterable[Pod], terms: Samp
                 problems[node] = f"a pod's {problem}"
             else:
                 doubtful.add(uid)
+    believed = offers.keys() - problems.keys()
     return Usage(
-        nodes=_samples(tally.nodes, terms, lambda name: name in offers and name not in problems),
-        pods_on=_samples(tally.pods_on, terms, lambda name: name in offers and name not in problems),
-        pods=_samples(
-            tally.pods,
-            terms,
-            lambda uid: uid not in doubtful and node_of[uid] in offers and node_of[uid] not in problems,
-        ),
-        pressure=_pressure(tally, lambda name: name in offers and name not in problems),
+        nodes=_samples(tally.nodes, terms, believed),
+        pods_on=_samples(tally.pods_on, terms, believed),
+        pods=_samples(tally.pods, terms, {uid for uid in tally.pods if node_of[uid] in believed} - doubtful),
+        pressure=_pressure(tally, believed),
         problems=problems,
-        gone=_gone(tally.gone, node_of, {name: offers[name] for name in offers if name not in problems}),
+        gone=_gone(tally.gone, node_of, {name: offers[name] for name in believed}),
         rate_seconds=terms.rate_seconds,
     )
 
@@ -194,7 +191,7 @@ def _begun(tally: Mapping[str, Values]) -> dict[str, Values]:
     return {who: values for who, values in tally.items() if TIME in values}
 
 
-def _pressure(tally: Tally, believed: Callable[[str], bool]) -> dict[str, float]:
+def _pressure(tally: Tally, believed: Set[str]) -> dict[str, float]:
     """Return for which part of the time somebody waits for CPU, by node; all else about a node stays as it is.
 
     It has the window of the node's pods, so without these it is not known.
@@ -203,7 +200,7 @@ def _pressure(tally: Tally, believed: Callable[[str], bool]) -> dict[str, float]
     return {
         name: parts[0]
         for name, parts in found.items()
-        if believed(name) and len(parts) == 1 and 0.0 <= parts[0] <= _MOST_PRESSURE
+        if name in believed and len(parts) == 1 and 0.0 <= parts[0] <= _MOST_PRESSURE
     }
 
 
@@ -220,7 +217,7 @@ def _gone(tally: Mapping[str, Values], node_of: Mapping[str, str], offers: Mappi
     return dict(total)
 
 
-def _samples(tally: Mapping[str, Values], terms: SampleLimits, believed: Callable[[str], bool]) -> dict[str, Sample]:
+def _samples(tally: Mapping[str, Values], terms: SampleLimits, believed: Set[str]) -> dict[str, Sample]:
     return {
         who: Sample(
             {name: values[name][0] for name in DIMENSIONS if name in values},
@@ -228,5 +225,5 @@ def _samples(tally: Mapping[str, Values], terms: SampleLimits, believed: Callabl
             values[TIME][0],
         )
         for who, values in tally.items()
-        if believed(who)
+        if who in believed
     }
