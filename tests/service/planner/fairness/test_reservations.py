@@ -164,6 +164,21 @@ def test_a_gang_has_room_kept_for_all_of_it_and_no_more_or_none():
     assert not once(taken(4, 4, 4), only_n0, now=1.0).carried.reserved
 
 
+def test_two_classes_of_a_gang_have_room_kept_beside_one_another():
+    # Each node of 4 cores holds one task of 3: the second class has the node that is free at 1050.
+    running = replace(ends((0, 4), (1, 4), (2, 4)), ends_at=np.array([1010.0, 1050.0, 1090.0]))
+    waiting = in_queues((0, 1, 3), (0, 1, 3), (1, 9, 1), has=[0, 12], running=running)
+    waiting = replace(waiting, gang=np.array([0, 0, -1]), gang_least=np.array([2]))
+    kept = once(taken(4, 4, 4), waiting, now=1.0).carried.reserved["class0"]
+    assert (kept.room, kept.ready) == ((("class0", "n0", 1), ("class1", "n1", 1)), 1050.0)
+
+
+def test_where_nobody_knows_what_runs_the_first_node_that_is_large_enough_is_kept_for_a_time():
+    full = cluster((2,), (4,), (4,), allocated=[[2, *[0] * 5], [4, *[0] * 5], [4, *[0] * 5]])
+    plan = once(full, tasks((0, 1, (4,))), now=LATE)
+    assert (reserved_nodes(plan), plan.again_at) == ({"class0": ["n1"]}, LATE + 1200)
+
+
 def test_one_task_that_exceeds_its_queues_share_is_paid_for_by_what_the_queue_is_owed():
     # Queue 0 wants all 8 cores for 10 s; its part is half: 0.5 too much for 10 s, so 5 must be owed. It has nothing,
     # so 0.5 a second are: after 10 s it has the reservation.
@@ -195,6 +210,11 @@ def test_there_is_another_plan_when_a_reservation_ends():
     reserved = plan.carried.reserved["class0"]
     assert plan.again_at == reserved.until
     assert not once(taken(3, 3), due_and_small(), now=reserved.until, carried=plan.carried).carried.reserved
+    running = replace(ends((0, 4), (1, 4)), ends_at=np.array([1300.0, 1100.0]))
+    both = in_queues((0, 1, 4), (1, 1, 4), running=running)
+    plan = once(taken(4, 4), both, Policy(reservable=1.0), now=LATE)
+    assert sorted(one.until for one in plan.carried.reserved.values()) == [LATE + 200, LATE + 600]
+    assert plan.again_at == LATE + 200
 
 
 def test_while_it_saves_its_others_get_only_what_nobody_else_can_use():
@@ -299,6 +319,12 @@ def test_a_gangs_room_is_used_no_further_than_its_queue_keeps_its_right_to_it():
     plan = once(taken(3, 3, 4, 4, size=5.0), replace(waiting, since=np.array([0.0, 999.0, 999.0])), now=LATE)
     assert reserved_nodes(plan) == {"class0": ["n0", "n1"]}
     assert sorted(pairs(plan)) == [(1, 0), (1, 0), (1, 2), (1, 3)]
+    # Nor by who has a lower priority, in the same plan.
+    waiting = in_queues((0, 2, 3), (0, 99, 1), (1, 3, 5), (1, 9, 1), has=[6.0, 0.0], running=running)
+    waiting = replace(waiting, gang=np.array([0, -1, -1, -1]), gang_least=np.array([2]))
+    waiting = replace(waiting, priority=np.array([0, 0, 0, -1]), since=np.array([0.0, 999.0, 999.0, 999.0]))
+    plan = once(taken(3, 3, 4, 4, size=5.0), waiting, now=LATE)
+    assert sorted(pairs(plan)) == [(1, 0), (1, 0), (1, 2), (1, 3)]
 
 
 def test_nobody_uses_room_that_is_reserved_for_a_gang_again():
@@ -313,3 +339,8 @@ def test_a_node_that_goes_takes_its_reservation_with_it():
         cluster((4,), allocated=[[3, *[0] * 5]]), due_and_small(running=ends((0, 3))), now=LATE, carried=carried
     )
     assert reserved_nodes(plan) == {"class0": ["n0"]}
+    half = Reservation((("class0", "n0", 1), ("class0", "gone", 1)), 2000.0, 1050.0)
+    carried = Carried(reserved={"class0": half}, planned_at=LATE)
+    assert reserved_nodes(once(taken(3, 3), gang_and_small(0, 0), now=LATE, carried=carried)) == {
+        "class0": ["n0", "n1"]
+    }

@@ -1,0 +1,20 @@
+"""Who goes before others, whatever the score."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from extender.planner import Policy
+from extender.planner.fairness.precedence import before_others
+from tests.service.planner.scenes import tasks
+
+
+def test_the_last_of_a_stage_go_before_small_jobs_and_these_before_long_chains_the_longest_first():
+    # Class 5 is the last of its stage, class 4 small; of 100 s the chains of classes 1, 2 and 0 take 60, 50 and 40.
+    waiting = tasks(*((job, 1, (1,)) for job in range(6)), work=[9, 9, 9, 9, 1, 9])
+    path = np.array([40.0, 60.0, 50.0, 3.0, 2.0, 1.0])
+    waiting = replace(waiting, jobs=replace(waiting.jobs, path=path), left_seconds=100.0)
+    before = before_others(Policy(), waiting, np.arange(6) == 5)
+    assert np.argsort(-before).tolist() == [5, 4, 1, 2, 0, 3]
+    assert before[3] == 0
+    assert np.diff(np.sort(before)).min() >= 1e6  # more than any two scores differ
