@@ -369,6 +369,11 @@ def test_who_finds_no_source_with_room_on_its_rack_reads_from_beyond_once_it_has
     assert (pairs(first), first.again_at) == ([], 5.0)
     last = planner.plan(room, waiting, 5.0)
     assert (last.assignments.node.item(), last.assignments.source.item()) == (1, 3)
+    # Node 2, which is looked at after node 1, has a CPU as well: it reads on its own rack, and at once.
+    both = cluster(*[(1, 1, 10, 10, 10, 10)] * 4, allocated=[*load[:2], [0] * 6, load[3]])
+    carried = Carried(locality={"job0": LocalityWait(0, 10.0)}, planned_at=0.0)
+    plan = once(both, waiting, RACKS, carried=carried)
+    assert (plan.assignments.node.item(), plan.assignments.source.item()) == (2, 3)
 
 
 def test_a_plan_by_a_clock_that_was_set_back_takes_nothing_off_a_wait():
