@@ -35,6 +35,7 @@ _CLASSES_TRIED = 16
 _QUEUES_TRIED = 16
 _LONGEST_STEP_SECONDS = 300.0
 _LEAST_LAPSE_SECONDS, _LONGEST_LAPSE_SECONDS = 60.0, 3600.0
+_MOST_LATE_SECONDS = 3600.0
 _ROUNDING = 1e-9
 
 
@@ -361,8 +362,8 @@ class Reservations:
             return False
         if self.reserved and kept > board.policy.reservable + _ROUNDING:
             return True
-        seconds = max(2 * (ends_at - self._now), board.policy.starved_after, _LEAST_LAPSE_SECONDS)
-        until = self._now + min(seconds, _LONGEST_LAPSE_SECONDS)
+        late = min(ends_at - self._now, _MOST_LATE_SECONDS)
+        until = max(ends_at + late, self._now + max(board.policy.starved_after, _LEAST_LAPSE_SECONDS))
         names, nodes = board.waiting.names, board.snapshot.layout.names
         self.reserved[name] = Reservation(
             tuple((names[row], nodes[node], tasks) for row, node, tasks in room), until, ends_at

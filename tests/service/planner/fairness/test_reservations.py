@@ -263,6 +263,12 @@ def test_a_reservation_that_comes_to_nothing_lapses_and_the_next_one_is_put_off_
     assert planner.plan(taken(3, 3), overstayed, until + 1000).carried.lapsed["class0"].seconds == 240.0
 
 
+@pytest.mark.parametrize(("seconds", "late"), [(600, 600), (4 * 3600, 3600)])
+def test_room_is_kept_until_it_should_be_there_however_long_that_takes_and_for_an_hour_more_at_most(seconds, late):
+    plan = once(taken(3, 3), due_and_small(running=ends((0, 3), (1, 3), at=LATE + seconds)), now=LATE)
+    assert plan.carried.reserved["class0"].until == LATE + seconds + late
+
+
 def test_a_claimant_starts_wherever_there_is_room_first_and_its_reservation_ends():
     carried = once(taken(3, 3), due_and_small(), now=LATE).carried
     assert pairs(once(taken(3, 0), due_and_small(), now=LATE, carried=carried)) == [(0, 1), (1, 0)]
