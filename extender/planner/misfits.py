@@ -28,7 +28,7 @@ def without_misfits(waiting: Waiting, gangs: Gangs, empty: Floats, total: Floats
     fit = places > 0
     rest = ((waiting.count > 0) & ~fit).nonzero()[0]
     if len(rest):
-        fit[rest] = _fit_somewhere(waiting, empty, rest)
+        fit[rest] = fit_somewhere(waiting, empty, rest)
     count = np.where(fit, waiting.count, 0)
     # 2. Gangs for which there are too few places. There are enough where each class had them for the whole gang.
     if len(waits := gangs.rows(count > 0)):
@@ -61,12 +61,12 @@ def _places(waiting: Waiting, empty: Floats, nodes: Rows) -> Floats:
     return np.asarray(np.maximum(times, 0.0).sum(axis=1))
 
 
-def _fit_somewhere(waiting: Waiting, empty: Floats, rows: Rows) -> Mask:
-    """Return which of these classes fit on a node that they may use, of all that there are [K]."""
+def fit_somewhere(waiting: Waiting, room: Floats, rows: Rows) -> Mask:
+    """Return which of these classes have a node with `room` [N, R] for a task, of those that they may use [K]."""
     demand = waiting.demand[rows]
-    fit = np.ones((len(rows), len(empty)), dtype=np.bool_) if waiting.barred is None else ~waiting.barred[rows]
+    fit = np.ones((len(rows), len(room)), dtype=np.bool_) if waiting.barred is None else ~waiting.barred[rows]
     for column in np.flatnonzero((demand > 0).any(axis=0)).tolist():
-        fit &= needs(demand[:, column, np.newaxis]) <= empty[:, column]
+        fit &= needs(demand[:, column, np.newaxis]) <= room[:, column]
     return np.asarray(fit.any(axis=1))
 
 

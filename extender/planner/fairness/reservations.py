@@ -18,20 +18,23 @@ to at most `reservable` of the cluster, or to what one claimant needs. A reserva
 the next one for that class is put off for longer each time.
 """
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from extender.arrays import Floats, Mask, Rows
 from extender.planner.board import Board
-from extender.planner.fairness.soonest_room import Claimant, on_empty_nodes, soonest_room
+from extender.planner.fairness.soonest_room import Claimant, on_empty_nodes, room_to_come, soonest_room
 from extender.planner.filling import AtMost, match
 from extender.planner.gangs import Gangs, goes_whole
+from extender.planner.misfits import fit_somewhere
 from extender.planner.plan import Carried, Lapse, Reservation
 from extender.policy.shares import dominant_shares, parts
 
 _NODES_TRIED = 16
 _CLASSES_TRIED = 16
+_CLASSES_LOOKED_AT = 256
 _QUEUES_TRIED = 16
 _LONGEST_STEP_SECONDS = 300.0
 _LEAST_LAPSE_SECONDS, _LONGEST_LAPSE_SECONDS = 60.0, 3600.0
@@ -95,7 +98,8 @@ class Reservations:
         alive = np.unique(fairness.queue[board.alive])
         first = alive[fairness.queues.keys()[alive].argmin()]
         mine = due[(fairness.queue[due] == first) & ~fairness.by_due[fairness.queue[due]]]
-        for row in mine[np.argsort(fairness.due[mine], kind="stable")][:_CLASSES_TRIED].tolist():
+        mine = mine[np.argsort(fairness.due[mine], kind="stable")]
+        for row in itertools.islice(self._some_with_room(mine, board.free.T), _CLASSES_TRIED):
             if self._starts(Claimant((row,), (1,)), ()):
                 return
 
@@ -105,8 +109,7 @@ class Reservations:
         due = level & (self._board.left > 0) & (fairness.due < np.inf)
         for queue in self._queues(due):
             rows = (due & (fairness.queue == queue)).nonzero()[0]
-            rows = rows[np.argsort(fairness.due[rows], kind="stable")][:_CLASSES_TRIED]
-            self._reserve_for_first(rows.tolist())
+            self._reserve_for_first(rows[np.argsort(fairness.due[rows], kind="stable")])
 
     # -- at its end
 
@@ -154,11 +157,11 @@ class Reservations:
         waits = self._left_waiting(level)
         for queue in self._queues(waits):
             rows = self._longest_waiting(waits, queue)
-            single = np.array([row for row in rows if self._gangs.of[row] < 0], dtype=np.intp)
-            if self._any_fits(single):
+            single = rows[self._gangs.of[rows] < 0]
+            if self._any_fits(single[:_CLASSES_TRIED]):
                 continue
-            for claimant in map(self._claimant_of, rows):
-                if self._may_claim(claimant) and self._is_entitled(claimant) and self._claim(claimant):
+            for claimant in self._claimants(rows):
+                if self._is_entitled(claimant) and self._claim(claimant):
                     break
 
     def outcome(self, now: float) -> Carried:
@@ -177,11 +180,32 @@ class Reservations:
 
     # -- who may claim
 
-    def _reserve_for_first(self, rows: Sequence[int]) -> None:
+    def _reserve_for_first(self, rows: Rows) -> None:
         """Reserve room for the first of these classes, or its gang, that may claim it and fits nowhere now."""
-        for claimant in map(self._claimant_of, rows):
-            if self._may_claim(claimant) and not self._fits_now(claimant) and self._claim(claimant):
+        for claimant in self._claimants(rows):
+            if not self._fits_now(claimant) and self._claim(claimant):
                 return
+
+    def _claimants(self, rows: Rows) -> Iterable[Claimant]:
+        """Yield the first of these classes, or their gangs, that may claim room, each once; not all of very many."""
+        few = len(rows) <= _CLASSES_TRIED
+        hopeful = rows.tolist() if few else self._some_with_room(rows, room_to_come(self._board))
+        first: set[int] = set()
+        for claimant in map(self._claimant_of, hopeful):
+            if claimant.row not in first and self._may_claim(claimant):
+                first.add(claimant.row)
+                yield claimant
+            if len(first) >= _CLASSES_TRIED:
+                return
+
+    def _some_with_room(self, rows: Rows, room: Floats) -> Iterable[int]:
+        """Yield those of these classes of which a task fits where there is so much `room` [N, R], not of very many.
+
+        So those that wait for what never comes do not stand before all others.
+        """
+        for begin in range(0, min(len(rows), _CLASSES_LOOKED_AT), _CLASSES_TRIED):
+            some = rows[begin : begin + _CLASSES_TRIED]
+            yield from some[fit_somewhere(self._board.waiting, room, some)].tolist()
 
     def _is_due(self, level: Mask) -> bool:
         """Whether anybody who waits in a level is due."""
@@ -194,12 +218,11 @@ class Reservations:
         waits = classes & (board.left > 0)
         return waits if board.locality is None else waits & ~board.locality.nearness.chooses
 
-    def _longest_waiting(self, classes: Mask, queue: int) -> list[int]:
-        """Return the rows of those of these classes [C] of a queue that have waited longest, and for which to keep."""
+    def _longest_waiting(self, classes: Mask, queue: int) -> Rows:
+        """Return the rows of those of these classes [C] of a queue that wait, who has waited longest first."""
         since = self._board.waiting.since
         rows = (classes & (self._board.fairness.queue == queue) & (since < np.inf)).nonzero()[0]
-        oldest: list[int] = rows[np.argsort(since[rows], kind="stable")][:_CLASSES_TRIED].tolist()
-        return oldest
+        return np.asarray(rows[np.argsort(since[rows], kind="stable")])
 
     def _still_valid(self, level: Mask) -> Iterable[tuple[str, Reservation]]:
         """Yield what is still reserved: its class waits, its queue is entitled, its nodes are there, in time.

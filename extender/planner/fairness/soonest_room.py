@@ -54,11 +54,9 @@ def _soonest_nodes(board: Board, claimant: Claimant, now: float) -> tuple[list[t
     """Return the same for a gang: the nodes where what runs ends first, until all of it has room."""
     # 1. What each node has once all that ends has ended, and when the last of that ends.
     running, last_end = board.waiting.running, np.full(board.free.shape[1], now)
-    if running is None:
-        room = board.classes.capacity.T - board.reserved.T
-    else:
-        room, ends = board.free.T.copy(), running.ends_at < np.inf
-        np.add.at(room, running.node[ends], running.demand[ends])
+    room = room_to_come(board)
+    if running is not None:
+        ends = running.ends_at < np.inf
         np.maximum.at(last_end, running.node[ends], running.ends_at[ends])
     # 2. Class by class, as many tasks on each node as fit, the node that is free first before others.
     places: list[tuple[int, int, int]] = []
@@ -77,6 +75,16 @@ def _soonest_nodes(board: Board, claimant: Claimant, now: float) -> tuple[list[t
         if left > 0:
             return [], np.inf
     return places, float(max((last_end[node] for _, node, _ in places), default=np.inf))
+
+
+def room_to_come(board: Board) -> Floats:
+    """Return what each node [N, R] has, but for what is reserved, once all that ends has ended."""
+    running = board.waiting.running
+    if running is None:
+        return np.asarray(board.classes.capacity.T - board.reserved.T)
+    room, ends = board.free.T.copy(), running.ends_at < np.inf
+    np.add.at(room, running.node[ends], running.demand[ends])
+    return room
 
 
 def on_empty_nodes(board: Board, row: int) -> tuple[Mask, Mask]:

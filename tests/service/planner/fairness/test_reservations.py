@@ -74,6 +74,17 @@ def test_who_cannot_have_room_kept_does_not_stand_before_another_that_is_due(cor
     assert list(reserved_nodes(plan)) == ["class1"]
 
 
+@pytest.mark.parametrize("gang", [False, True], ids=["alone", "of one gang"])
+def test_however_many_wait_for_what_never_comes_do_not_stand_before_another_that_is_due(gang):
+    # On n0, where alone the first 20 may run, 3 of 4 cores never come free. Those of n1 do, for the last that is due.
+    waiting = tasks(*[(0, 1, (2,))] * 20, (1, 1, (4,)), (2, 99, (1,)), running=ends((1, 3)))
+    many = np.arange(22) < 20
+    waiting = replace(waiting, barred=np.stack((~many, many), axis=1), since=np.append(np.zeros(21), 999.0))
+    if gang:
+        waiting = replace(waiting, gang=np.where(many, 0, -1), gang_least=np.array([2]))
+    assert list(reserved_nodes(once(taken(3, 3), waiting, now=LATE))) == ["class20"]
+
+
 def test_all_that_is_kept_is_at_most_a_part_of_the_cluster_but_for_one_claimant():
     # Two due classes of 4 of 40 cores each, in two queues: a tenth each. With 5 % one has a node, with 20 % both.
     waiting = in_queues((0, 1, 4), (1, 1, 4), running=ends(*((node, 3) for node in range(10))))
