@@ -5,11 +5,14 @@ that has waited longest of those that outrank others; else, where nothing of a q
 class or gang that has waited longest.
 
 A queue is *entitled* to that one if it stays within its part of the cluster with it. To one that is due it is entitled
-if it has no more than its part, and the claimant alone is no more: so it passes its part by that one at most. A larger
-one gets room once what the queue was owed while it saved, added up over time, comes to what the claimant takes beyond
-the part for as long as it runs. It begins to save only for what will have room, and once it has paid it saves on only
-while room is reserved: else what never fits would keep the queue's others waiting for ever. A queue that waits alone at
-its level of priority is entitled to a claimant that outranks others whatever it has: else what those of lower priority
+if it has no more than its part, and the claimant alone is no more: so it passes its part by that one at most. Else it
+has to pay: the queue saves, and what it is owed meanwhile, added up over time, has to come to what is beyond the part
+(of the claimant, or, if that is no more, of what the queue has) for as long as the claimant runs. While it saves, its
+others get only what nobody else can use, so at least a quarter of the part counts as owed, whatever they have: else
+the claimant could wait as long as there is a backlog. The queue begins to save only for what will have room, and once
+it has paid it saves on only while room is reserved: else what never fits would keep the queue's others waiting for
+ever. Once room is kept for a claimant that is due, its queue stays entitled to it. A queue that waits alone at its
+level of priority is entitled to a claimant that outranks others whatever it has: else what those of lower priority
 leave would never add up to its room.
 
 Only the room that the claimant needs is kept, on the node that will have it soonest by the ends of what runs. What
@@ -37,6 +40,8 @@ _CLASSES_TRIED = 16
 _CLASSES_LOOKED_AT = 256
 _QUEUES_TRIED = 16
 _LONGEST_STEP_SECONDS = 300.0
+_LEAST_SAVED = 0.25
+"""Of its part: in the mean over time it takes no more than that beyond its part."""
 _LEAST_LAPSE_SECONDS, _LONGEST_LAPSE_SECONDS = 60.0, 3600.0
 _MOST_LATE_SECONDS = 3600.0
 _ROUNDING = 1e-9
@@ -235,7 +240,7 @@ class Reservations:
             if row < 0 or not level[row] or not self._board.left[row]:
                 continue
             claimant = self._claimant_of(row)
-            if not self._still_fits(reservation) or not self._is_entitled(claimant):
+            if not self._still_fits(reservation) or not (fairness.is_due(row) or self._is_entitled(claimant)):
                 continue
             if is_due and self._outranking[row] and not fairness.is_due(row):
                 continue
@@ -313,7 +318,8 @@ class Reservations:
             return fairness.queues.within_part(queue, takes)
         if fairness.queues.may_pass(queue, takes):
             return True
-        excess = float(takes.max()) - fairness.queues.part.item(queue)
+        part, alone = fairness.queues.part.item(queue), float(takes.max())
+        excess = (alone if alone > part else fairness.queues.share(queue)) - part
         seconds = float(self._board.waiting.duration[list(claimant.rows)].max())
         return self.owed.get(self._name(claimant), 0.0) >= excess * seconds > 0
 
@@ -333,8 +339,8 @@ class Reservations:
             if row < 0 or not fairness.is_due(row):
                 continue
             queue = int(fairness.queue[row])
-            below = max(fairness.queues.part.item(queue) - fairness.queues.share(queue), 0.0)
-            self.owed[name] = owed + below * seconds
+            part = fairness.queues.part.item(queue)
+            self.owed[name] = owed + max(part - fairness.queues.share(queue), _LEAST_SAVED * part) * seconds
         for name in {*self.owed, *before.reserved}:
             row = self._row.get(name, -1)
             if row < 0 or not fairness.is_due(row):

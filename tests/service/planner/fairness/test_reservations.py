@@ -129,6 +129,16 @@ def test_nothing_is_reserved_for_a_queue_that_has_its_part():
     assert not once(taken(4, 4), waiting).carried.reserved  # 1 + 4 of 8 is more than the half
 
 
+@pytest.mark.parametrize(("since", "stays"), [(0.0, True), (999.0, False)], ids=["due", "not due"])
+def test_what_is_kept_for_who_is_due_stays_kept_whatever_its_queue_comes_to_have(since, stays):
+    waiting = in_queues((0, 1, 4), (1, 9, 4), has=[5, 1], running=ends((0, 3), (1, 3)))
+    waiting = replace(waiting, since=np.array([since, 999.0]))
+    kept = {"class0": Reservation((("class0", "n0", 1),), LATE + 500, LATE + 50)}
+    carried = Carried(reserved=kept, due={"class0": DueTime(0.0, 200.0)}, planned_at=LATE)
+    plan = once(taken(3, 3), waiting, now=LATE, carried=carried)
+    assert (plan.carried.reserved == kept) == stays
+
+
 def test_who_is_more_than_its_queues_part_stands_before_no_other_of_it_and_keeps_no_room():
     # Of 16 cores queue 0 has 3: with the first it would have 9 of its 8, with the second 7.
     waiting = in_queues((0, 1, 6), (0, 1, 4), (1, 99, 1), has=[3, 13], running=ends((0, 8), (1, 8)))
@@ -202,6 +212,26 @@ def test_one_task_that_exceeds_its_queues_share_is_paid_for_by_what_the_queue_is
     assert paid.carried.owed == {"class0": pytest.approx(5.0)}
     assert reserved_nodes(paid) == {"class0": ["n0"]}
     assert pairs(planner.plan(taken(0, size=8.0), waiting, LATE + 20)) == [(0, 0)]
+
+
+def test_what_a_queue_has_while_it_saves_puts_off_its_turn_four_times_as_long_at_most():
+    # As above, but that the queue always has its half: the other one waits, and cannot use it. An eighth is counted.
+    waiting = in_queues((0, 1, 8), (1, 99, 5), has=[4, 4], running=ends(*[(0, 1)] * 8))
+    waiting = replace(waiting, since=np.array([0.0, 999.0]))
+    planner, full = Planner(), taken(8, size=8.0)
+    planner.plan(full, waiting, LATE)
+    assert planner.plan(full, waiting, LATE + 39).carried.owed == {"class0": pytest.approx(39 / 8)}
+    assert reserved_nodes(planner.plan(full, waiting, LATE + 40)) == {"class0": ["n0"]}
+
+
+def test_who_is_due_of_a_queue_that_always_has_more_than_its_part_pays_for_that():
+    # Queue 0 has 5 of 8 cores: an eighth beyond its half, of which an eighth is counted. Its task of 3 takes 10 s.
+    waiting = in_queues((0, 1, 3), (1, 99, 5), has=[5, 3], running=ends(*[(0, 1)] * 8))
+    waiting = replace(waiting, since=np.array([0.0, 999.0]))
+    planner, full = Planner(), taken(8, size=8.0)
+    assert not reserved_nodes(planner.plan(full, waiting, LATE))
+    assert not reserved_nodes(planner.plan(full, waiting, LATE + 9))
+    assert reserved_nodes(planner.plan(full, waiting, LATE + 10)) == {"class0": ["n0"]}
 
 
 def test_a_gang_that_exceeds_its_queues_share_starts_once_that_is_paid_for_and_it_fits():
