@@ -30,9 +30,8 @@ def annotations(facts: Facts) -> Iterator[Finding]:
     for name, problem in sorted(broken)[:MOST_SHOWN]:
         yield Finding("annotations", WARNING, f"{name}: {problem}", "correct it; until then it is not counted")
     if len(broken) > MOST_SHOWN:
-        yield Finding(
-            "annotations", WARNING, f"{len(broken) - MOST_SHOWN} more are broken", "see events BrokenAnnotation"
-        )
+        text = many(len(broken) - MOST_SHOWN, "more broken annotation")
+        yield Finding("annotations", WARNING, text, "see events BrokenAnnotation")
     if not broken and not {"nodes", "pods"} & facts.unread.keys():
         yield Finding("annotations", OK, "all annotations of ours can be understood")
 

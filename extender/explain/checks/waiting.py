@@ -66,7 +66,8 @@ def deadlines(facts: Facts) -> Iterator[Finding]:
         text = f"{runs}; held: {many(held[deadline], 'pod')}"
         yield Finding("deadlines", WARNING, text, "leave it out, make it longer, or do not have these pods held")
     if len(held) > MOST_SHOWN:
-        yield Finding("deadlines", WARNING, f"the same goes for {len(held) - MOST_SHOWN} owners more", "see above")
+        others = many(len(held) - MOST_SHOWN, "more owner")
+        yield Finding("deadlines", WARNING, f"the same goes for {others}", "see above")
     if not held and not {"jobs", "replicasets", "deployments"} & facts.unread.keys():
         yield Finding("deadlines", OK, "no deadline of a Job or Deployment runs while its pods are held")
 

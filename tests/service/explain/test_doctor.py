@@ -298,12 +298,13 @@ class TestDeadlines:
             ("warning", "progressDeadlineSeconds (10 min) of Deployment d/api runs; held: 2 pods")
         ]
 
-    def test_of_many_five_are_named(self):
-        told = {f"u{n}": Deadline(f"Job d/j{n}", "activeDeadlineSeconds", 60.0) for n in range(8)}
-        scene = scene_of(*(pod(f"p{n}", owner=f"u{n}") for n in range(8)))
+    @pytest.mark.parametrize(("count", "others"), [(6, "1 more owner"), (8, "3 more owners")])
+    def test_of_many_five_are_named(self, count, others):
+        told = {f"u{n}": Deadline(f"Job d/j{n}", "activeDeadlineSeconds", 60.0) for n in range(count)}
+        scene = scene_of(*(pod(f"p{n}", owner=f"u{n}") for n in range(count)))
         said = found("deadlines", scene, deadlines=told)
         assert len(said) == 6
-        assert said[-1] == ("warning", "the same goes for 3 owners more")
+        assert said[-1] == ("warning", f"the same goes for {others}")
 
 
 def test_minimum_shares_that_exceed_the_cluster_are_a_warning():
@@ -365,8 +366,9 @@ def test_broken_annotations_of_nodes_and_pods_are_a_warning_each_and_of_many_fiv
     assert found("annotations", scene_of(pod("a", problem="bad demand"), nodes=nodes)) == [
         ("warning", "node n1: bad capacity"), ("warning", "pod default/a: bad demand"),
     ]  # fmt: skip
-    many = scene_of(*(pod(f"p{n}", problem="bad", gates=(HOLD_GATE,)) for n in range(7)))
-    assert found("annotations", many)[-1] == ("warning", "2 more are broken")
+    for count, text in ((6, "1 more broken annotation"), (7, "2 more broken annotations")):
+        many = scene_of(*(pod(f"p{n}", problem="bad", gates=(HOLD_GATE,)) for n in range(count)))
+        assert found("annotations", many)[-1] == ("warning", text)
 
 
 MEASURED = UsageReport(True, "http://p", measured=3, newest_seconds=4.0, oldest_seconds=20.0)
