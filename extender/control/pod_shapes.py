@@ -1,8 +1,9 @@
 """The shape of a pod: what it has in common with those that kube-scheduler would refuse like it.
 
 kube-scheduler refuses pods for reasons that no plan knows (host ports, affinity between pods, devices, other plugins).
-Whether it refuses one pod says something of others of the same queue, demand and constraints, whatever their job. What
-depends on other pods is refused apart; not by which pods these are, as each job may have labels of its own.
+Whether it refuses one pod says something of others of the same queue, demand, templates of device claims and
+constraints, whatever their job. What depends on other pods is refused apart; not by which pods these are, as each job
+may have labels of its own.
 """
 
 from extender.cluster.model import Pod
@@ -18,7 +19,8 @@ def shape_of(pod: Pod, *, volumes: bool = True) -> Shape:
     """
     constraints = pod.constraints
     where = (constraints,) if volumes else (constraints.selector, constraints.terms, constraints.tolerations)
-    return (pod.identity.queue, tuple(sorted(pod.demand.items())), pod.asks_of_pods, *where)
+    asks = (tuple(sorted(pod.demand.items())), pod.asks_of_pods, pod.device_templates)
+    return (pod.identity.queue, *asks, *where)
 
 
 def queue_of(shape: Shape) -> Shape:

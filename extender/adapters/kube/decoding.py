@@ -63,6 +63,7 @@ def pod_of(document: PodObject, template: Template) -> Pod:
         rejected=failed and _is_rejection(status.reason or ""),
         near=template.near,
         asks_of_pods=template.asks_of_pods,
+        device_templates=template.device_templates,
         unschedulable=any(reason != _ERROR for reason in refusals),
         errored=_ERROR in refusals,
         resource_version=version_number(meta.resource_version),

@@ -221,8 +221,10 @@ class VolumeSource(msgspec.Struct, rename="camel"):
     ephemeral: EphemeralSource | None = None
 
 
-class DeviceClaim(msgspec.Struct):
-    """PodResourceClaim: that it is there."""
+class DeviceClaim(msgspec.Struct, rename="camel"):
+    """PodResourceClaim: that it is there, and the template of which it is made, where it is made for the pod alone."""
+
+    resource_claim_template_name: str | None = None
 
 
 class PodSpec(msgspec.Struct, rename="camel"):

@@ -61,6 +61,7 @@ class Template:
     prefers: Preferences
     near: tuple[str, ...]
     asks_of_pods: bool
+    device_templates: tuple[str, ...]
     owner: OwnerReference
     identity: Identity
     duration: float | None
@@ -84,6 +85,7 @@ def template_of(document: PodObject) -> Template:
         prefers=_preferences(spec),
         near=_near(meta.namespace, spec),
         asks_of_pods=_asks_of_pods(spec),
+        device_templates=_device_templates(spec),
         owner=owner,
         identity=_identity(meta, spec, owner.uid or None),
         duration=_read(seconds, annotations.duration, problems),
@@ -182,6 +184,12 @@ def _asks_of_pods(spec: PodSpec) -> bool:
     return any(one is not None and one.required for one in affinities) or any(
         one.when_unsatisfiable == "DoNotSchedule" for one in spreads
     )
+
+
+def _device_templates(spec: PodSpec) -> tuple[str, ...]:
+    """Return the templates of a pod's device claims. Claims by name say nothing: each pod may have its own."""
+    names = (claim.resource_claim_template_name for claim in spec.resource_claims or ())
+    return tuple(sorted(name for name in names if name))
 
 
 def _constraints(spec: PodSpec) -> Constraints:

@@ -130,7 +130,7 @@ def key_of(pod: Pod) -> Key:
     demand = tuple(sorted(pod.demand.items()))
     near = () if pod.inputs else pod.prefers
     chosen = (pod.choice, pod.tenant_choice)
-    where = (pod.constraints, pod.asks_of_pods)
+    where = (pod.constraints, pod.asks_of_pods, pod.device_templates)
     rules = (pod.priority, where, pod.duration, pod.may_preempt, chosen, bool(pod.inputs), near)
     return (identity.stage, identity.group, identity.least, demand, *rules)
 
@@ -143,7 +143,7 @@ def same_class(pod: Pod, other: Pod) -> bool:
 def _telling(pod: Pod) -> tuple[object, ...]:
     """Return what tells a pod's job and class, as it is: mostly it is the same objects in pods that were made alike."""
     rules = (pod.priority, pod.constraints, pod.duration, pod.may_preempt, pod.choice, pod.tenant_choice)
-    return (pod.identity, pod.demand, *rules, pod.inputs, pod.prefers, pod.asks_of_pods)
+    return (pod.identity, pod.demand, *rules, pod.inputs, pod.prefers, pod.asks_of_pods, pod.device_templates)
 
 
 def phase_of(pod: Pod) -> PodPhase:

@@ -183,10 +183,12 @@ def test_huge_pages_of_the_whole_pod_replace_the_sum_of_its_containers():
     assert read_pod(pod_document(spec=spec)).demand == {"hugepages-1Gi": 3 * 2**30} | PLACE
 
 
-def test_device_claims_are_counted():
-    claims = [{"name": "a", "resourceClaimName": "x"}, {"name": "b", "resourceClaimTemplateName": "y"}]
-    found = read_pod(pod_document(spec={"resourceClaims": claims})).demand
-    assert found == {"cpu": 1000, "device-claims": 2} | PLACE
+def test_device_claims_are_counted_and_their_templates_named():
+    named = [{"name": "a", "resourceClaimName": "x"}, {"name": "b", "resourceClaimName": None}]
+    claims = [*named, *({"name": name, "resourceClaimTemplateName": name} for name in "yw")]
+    found = read_pod(pod_document(spec={"resourceClaims": claims}))
+    assert found.demand == {"cpu": 1000, "device-claims": 4} | PLACE
+    assert found.device_templates == ("w", "y")
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,17 @@ def test_those_that_ask_nothing_of_other_pods_go_beside_refused_ones_that_do():
     assert scene.released()[3:] == ["p0", "p1", "p2"]
 
 
+def test_those_whose_device_claims_are_made_of_another_template_go_beside_refused_ones():
+    scene = Scene(node("n1", cpu=10_000))
+    scene.see(*(pod(f"never{n}", job="j", created=float(n), device_templates=("never",)) for n in range(3)))
+    scene.step()
+    refuse_all(scene)
+    scene.see(*(pod(f"good{n}", job="j", device_templates=("good",)) for n in range(3)))
+    scene.see(pod("never3", job="j", device_templates=("never",)))
+    scene.step()
+    assert scene.released()[3:] == ["good0", "good1", "good2"]
+
+
 def test_room_is_not_kept_for_them():
     scene = Scene(node("n1", cpu=100))
     scene.see(pod("a", 100, created=0.0), pod("b", 100, created=1.0), pod("c", 50, created=2.0))
