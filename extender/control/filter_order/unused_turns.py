@@ -4,7 +4,32 @@ kube-scheduler refuses some pods for reasons that a plan does not know (volumes 
 other extenders), and never asks us about them. Such a pod would keep its turn, and all others waiting, for ever.
 """
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+from extender.control.backlog.pending_writes import doubled
+
+GAP_SECONDS = 1.0
+"""A turn that is back before this time is over is still the same: plan by plan it may be that of one and of another."""
+
+_LONGEST_SECONDS = 300.0
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Since when a class has its turn, and since when it has it no more; infinite while it has it."""
+
+    since: float
+    ended: float = math.inf
+
+
+@dataclass(slots=True)
+class _Rest:
+    """Since when a class is left out, and for the how many-th time in a row."""
+
+    since: float
+    times: int
 
 
 class UnusedTurns:
@@ -12,28 +37,43 @@ class UnusedTurns:
 
     A turn lasts for `refused_seconds` where all pods of its class were refused before, for `untried_seconds` where
     some were never tried: kube-scheduler comes to these, unless it does not schedule them at all. A class that is left
-    out gets another chance after `again_seconds`. Not safe for threads: callers hold a lock, or are one thread.
+    out gets another chance after `again_seconds`; where that is in vain too, after twice as long each time, five
+    minutes at most. Not safe for threads: callers hold a lock, or are one thread.
     """
 
     def __init__(self, *, refused_seconds: float, untried_seconds: float, again_seconds: float = 30.0) -> None:
         self._refused, self._untried, self._again = refused_seconds, untried_seconds, again_seconds
-        self._since: dict[str, float] = {}
-        self._out: dict[str, float] = {}
+        self._turns: dict[str, _Turn] = {}
+        self._rests: dict[str, _Rest] = {}
 
     def note(self, turns: Mapping[str, bool], now: float) -> None:
         """Note which classes have turns now, and whether some of their pods were never tried."""
-        self._since = {name: self._since.get(name, now) for name in turns}
+        for name, turn in [*self._turns.items()]:
+            turn.ended = min(turn.ended, now)
+            if now - turn.ended >= GAP_SECONDS:
+                del self._turns[name]
+            elif name in turns:
+                turn.ended = math.inf
+        out = self.out(now)
         for name, untried in turns.items():
-            if now - self._since[name] >= (self._untried if untried else self._refused):
-                self._out[name] = now
+            turn = self._turns.setdefault(name, _Turn(now))
+            if name not in out and now - turn.since >= (self._untried if untried else self._refused):
+                times = self._rests[name].times + 1 if name in self._rests else 1
+                self._rests[name] = _Rest(now, times)
+                del self._turns[name]
 
     def use(self, name: str) -> None:
         """Note that a pod of the class came: its turns count again, from now on."""
-        self._since.pop(name, None)
-        self._out.pop(name, None)
+        self._turns.pop(name, None)
+        self._rests.pop(name, None)
 
     def out(self, now: float) -> Mapping[str, float]:
         """Return since when which classes are left out of plans; each gets another chance after a while."""
-        for name in [name for name, since in self._out.items() if now - since > self._again]:
-            self.use(name)
-        return self._out
+        out: dict[str, float] = {}
+        for name, rest in [*self._rests.items()]:
+            seconds = doubled(self._again, rest.times, _LONGEST_SECONDS)
+            if now - rest.since <= seconds:
+                out[name] = rest.since
+            elif now - rest.since > seconds + _LONGEST_SECONDS:
+                del self._rests[name]  # it got no other turn, or is gone
+        return out

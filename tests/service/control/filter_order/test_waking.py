@@ -171,6 +171,12 @@ def test_nobody_is_woken_by_who_does_not_lead_and_a_failure_is_tried_again():
     assert night.step(1, 2.0) == ["p"]
 
 
+def test_a_turn_that_comes_and_goes_with_each_plan_is_called_no_more_often():
+    night = Night(refused("p"))
+    called = [step / 4 for step in range(18) if night.step(step % 2 == 0, 0.25)]
+    assert called == [0.0, 1.0, 3.0]  # at once, and 1 and 2 s later
+
+
 def test_a_class_whose_turns_nobody_uses_is_left_out_until_one_of_its_pods_starts():
     night = Night(refused("p"), refused("q"))
     night.step(1)
