@@ -10,6 +10,9 @@ from extender.errors import SettingsError
 from extender.settings.mistakes import contradictions, in_short, wrong_in
 from extender.settings.sections import API_VERSION, KIND, Settings
 
+_MOST_CHARACTERS = 2**20
+"""As many as a ConfigMap holds bytes."""
+
 
 def load(path: Path) -> Settings:
     """Read a settings file. Raises SettingsError, one line per mistake."""
@@ -19,11 +22,15 @@ def load(path: Path) -> Settings:
 def text_of(path: Path) -> str:
     """Return the text of a settings file. Raises SettingsError where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_MOST_CHARACTERS + 1)
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
         raise SettingsError(f"{path} cannot be read as YAML: {error}") from None
+    if len(text) > _MOST_CHARACTERS:
+        raise SettingsError(f"{path}: it is too long for settings; accepted: 1 MiB, as a ConfigMap holds")
+    return text
 
 
 def read(text: str, name: str) -> Settings:
