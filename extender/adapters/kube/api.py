@@ -221,6 +221,9 @@ def _not_connected(kubeconfig: Path | None, error: Exception) -> ClusterError:
 
 def _with_content(kubeconfig: Path) -> str:
     """Return the files that say something; all of them where none does, so that an error can name them."""
+    for path in _files(kubeconfig):
+        if Path(path).is_fifo():
+            raise ClusterError(f"{path} is a pipe, which can be read once only; accepted: a kubeconfig that is a file")
     files = (path for path in _files(kubeconfig) if os.path.isfile(path) and os.path.getsize(path))
     return os.pathsep.join(files) or str(kubeconfig)
 

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -711,6 +712,12 @@ class TestSeveralKubeconfigs:
                 ClusterError, match=f"{tmp_path}/a:{tmp_path}/b is not a kubeconfig: there is no such file"
             ):
                 ask(Path(f"{tmp_path}/a:{tmp_path}/b"))
+
+    def test_a_pipe_is_refused_and_not_waited_for(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        for ask in (connect, default_namespace):
+            with pytest.raises(ClusterError, match=f"{tmp_path}/pipe is a pipe, which can be read once only"):
+                ask(tmp_path / "pipe")
 
 
 class TestContexts:
