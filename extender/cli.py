@@ -1,6 +1,7 @@
 """The command `dovetail`: its commands put together (`extender.app.commands`)."""
 
 import errno
+import io
 import sys
 
 import click
@@ -40,6 +41,8 @@ for command in (serve, control, explain, queues, doctor, drain, locality, record
 
 def main() -> None:
     """Run the command; a mistake of the user ends in one line, not in a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not have every letter of a name
     try:
         cli(prog_name=PROGRAM)
     except DovetailError as error:

@@ -1,5 +1,6 @@
 """What all commands have in common: help, exit codes that are written down, completion, kubectl's options."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,18 @@ def test_an_error_takes_no_control_character_to_the_terminal(monkeypatch, capsys
         main()
     lines = capsys.readouterr().err.splitlines()
     assert lines == [r"dovetail: cannot read no\x1b[2J", r"\x9bfile: No such file or directory"]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_letters_that_a_terminal_lacks_are_escaped(tmp_path, encoding):
+    jobs, machines = tmp_path / "jobs.jsonl", tmp_path / "machines.jsonl"
+    jobs.write_text('{"job": "訓練", "stages": [{"name": "準備", "seconds": 9, "demand": {"cpu": 1}}]}\n')
+    machines.write_text('{"name": "m", "allocatable": {"cpu": 2, "memory": "4Gi"}}\n')
+    command = [sys.executable, "-m", "extender", "graph", str(jobs), f"--machines={machines}"]
+    env = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(r"\u8a13\u7df4: 1 stage, ")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
