@@ -1,7 +1,7 @@
 """The lines of a recording: JSON, one a line, told apart by `kind`. Times are seconds since the epoch."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -16,6 +16,8 @@ FORMAT = 1
 Resource = Literal["nodes", "pods"]
 Outcome = Literal["", "succeeded", "failed", "deleted", "unseen"]
 """How a pod ended; "" while it lives. `unseen`: it went while nothing was seen, so nobody knows when."""
+Time = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
+"""Seconds since the epoch; no clock is further off than that."""
 
 
 HOST_PORTS, POD_AFFINITY, SPREADING = "host-ports", "pod-affinity", "topology-spread"
@@ -31,7 +33,7 @@ PREFERRED, SPREAD_ANYWAY = "preferred-affinity", "schedule-anyway"
 class Begin(msgspec.Struct, frozen=True, tag_field="kind", tag="begin"):
     """A recording begins, or goes on. `kubernetes` is the server's version."""
 
-    at: float
+    at: Time
     kubernetes: str = ""
     anonymous: bool = False
     format: int = FORMAT
@@ -41,26 +43,26 @@ class Gap(msgspec.Struct, frozen=True, tag_field="kind", tag="gap", rename={"sin
     """Of this kind nothing was seen in between: what came and went in that time is not in the file."""
 
     of: Resource
-    since: float
-    until: float
+    since: Time
+    until: Time
 
 
 class Quiet(msgspec.Struct, frozen=True, tag_field="kind", tag="quiet"):
     """All was seen until then, and there was nothing to write."""
 
-    at: float
+    at: Time
 
 
 class End(msgspec.Struct, frozen=True, tag_field="kind", tag="end"):
     """The recording was ended by its user."""
 
-    at: float
+    at: Time
 
 
 class NodeLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="node"):
     """A node as it was from then on: new or changed. `offers` is what it has for pods; a rate not there is no limit."""
 
-    at: float
+    at: Time
     name: str
     offers: Mapping[str, float]
     labels: Mapping[str, str] = {}
@@ -75,7 +77,7 @@ class NodeLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind"
 class NodeGoneLine(msgspec.Struct, frozen=True, tag_field="kind", tag="node-gone"):
     """A node was removed."""
 
-    at: float
+    at: Time
     name: str
 
 
@@ -94,13 +96,13 @@ class PodLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind",
     job: str
     queue: str
     demand: Mapping[str, float]
-    created: float
-    bound: float | None = None
-    started: float | None = None
-    ended: float | None = None
+    created: Time
+    bound: Time | None = None
+    started: Time | None = None
+    ended: Time | None = None
     node: str | None = None
     outcome: Outcome = ""
-    between: tuple[float, float] | None = None
+    between: tuple[Time, Time] | None = None
     stage: str = ""
     group: str = ""
     least: int = 0
@@ -123,7 +125,7 @@ class PodLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind",
 class Checkpoint(msgspec.Struct, frozen=True, tag_field="kind", tag="checkpoint"):
     """All nodes and all pods that have not ended, at one moment."""
 
-    at: float
+    at: Time
     nodes: Sequence[NodeLine]
     pods: Sequence[PodLine]
 

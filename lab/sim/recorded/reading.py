@@ -22,6 +22,7 @@ from extender.cluster.recording.lines import (
     decoded,
     placed,
 )
+from extender.cluster.resources import LARGEST
 from extender.errors import TraceError
 from lab.errors import SpecError
 from lab.sim.recorded.contention_undone import seconds_at_peak
@@ -98,22 +99,24 @@ def _read(lines: Iterable[bytes], file: str) -> _Read:
             if not isinstance(line, Begin):
                 raise TraceError(f"{where}: a recording begins with a line of the kind begin")
             read = _Read(line.at, line.at)
-        _refuse_negative(line, where)
+        _refuse_impossible(line, where)
         _take(read, line)
     if read is None or not read.nodes:
         raise TraceError(f"{file}: there is no checkpoint with nodes in it; record until one is written")
     return read
 
 
-def _refuse_negative(line: Line, where: str) -> None:
-    """Raise TraceError for a node that offers, or a pod that demands, less than nothing."""
+def _refuse_impossible(line: Line, where: str) -> None:
+    """Raise TraceError for a node that offers, or a pod that demands, less than nothing or more than can exist."""
     inner = (*line.nodes, *line.pods) if isinstance(line, Checkpoint) else (line,)
     for part in inner:
         if isinstance(part, NodeLine | PodLine):
             field, given = ("offers", part.offers) if isinstance(part, NodeLine) else ("demand", part.demand)
             for name, amount in given.items():
-                if amount < 0:
-                    raise TraceError(f"{where}: {part.name}: field {field}.{name}: {amount:g}; accepted: 0 or more")
+                if not 0 <= amount < LARGEST:
+                    raise TraceError(
+                        f"{where}: {part.name}: field {field}.{name}: {amount:g}; accepted: 0 or more, below 2**53"
+                    )
 
 
 def _take(read: _Read, line: Line) -> None:

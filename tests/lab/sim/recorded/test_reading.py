@@ -179,6 +179,15 @@ def test_a_negative_amount_is_refused_with_its_line(tmp_path):
         replay_of(recording(tmp_path, NodeLine(120.0, "n0", {"memory": -1.0})))
 
 
+def test_an_amount_or_a_time_that_cannot_be_is_refused_with_its_line(tmp_path):
+    with pytest.raises(
+        TraceError, match=r"line 3: n0: field offers\.memory: 1e\+20; accepted: 0 or more, below 2\*\*53"
+    ):
+        replay_of(recording(tmp_path, NodeLine(120.0, "n0", {"memory": 1e20})))
+    with pytest.raises(TraceError, match=r"line 3: Expected `float` <= 1000000000000.0 - at `\$.bound`"):
+        replay_of(recording(tmp_path, pod("a", "j", 110, 1e308, 150, "n1")))
+
+
 def test_a_recording_may_end_in_blank_lines(tmp_path):
     file = recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"), cut=b"\n  ")
     assert len(replay_of(file).workload.jobs) == 1
