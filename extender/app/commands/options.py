@@ -2,6 +2,7 @@
 
 import functools
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -11,7 +12,7 @@ import click
 from extender.app.inspection.query import Output, Query
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-_USER_FILE = Path.home() / ".kube" / "config"
+_USER_FILE = Path(os.path.expanduser("~/.kube/config"))  # no such file where nobody knows a home
 
 _Command = Callable[..., None]
 

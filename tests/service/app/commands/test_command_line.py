@@ -58,6 +58,14 @@ def test_an_error_takes_no_control_character_to_the_terminal(monkeypatch, capsys
     assert lines == [r"dovetail: cannot read no\x1b[2J", r"\x9bfile: No such file or directory"]
 
 
+def test_a_user_without_a_home_can_run_commands():
+    nobody = "import pwd; pwd.getpwuid = {}.__getitem__; from extender.cli import main; main()"
+    env = {name: value for name, value in os.environ.items() if name not in ("HOME", "KUBECONFIG")}
+    command = [sys.executable, "-c", nobody, "queues"]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert done.stderr.startswith("dovetail: this is not a pod of a cluster ")
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_letters_that_a_terminal_lacks_are_escaped(tmp_path, encoding):
     jobs, machines = tmp_path / "jobs.jsonl", tmp_path / "machines.jsonl"
