@@ -169,8 +169,7 @@ class Recording:
             self._output.flush()
 
     def _version(self) -> str:
-        answer = self._api.read("/version")
-        version = answer.get("gitVersion") if isinstance(answer, dict) else None
+        version = self._api.read("/version").get("gitVersion")
         if not isinstance(version, str):
             raise ClusterError("GET /version: the answer is not an API server's")
         return version

@@ -66,11 +66,11 @@ class Api:
         """Return an open response, to be read or streamed; `seconds` bounds each wait for bytes."""
         return self._call("GET", path, params, None, seconds)
 
-    def read(self, path: str, params: Sequence[tuple[str, str]] = ()) -> Any:  # noqa: ANN401 - whatever JSON is there
+    def read(self, path: str, params: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
         """Return an object or a list as plain JSON."""
         reply = self.get(path, params)
         try:
-            return msgspec.json.decode(whole(reply, f"GET {path}"))
+            return msgspec.json.decode(whole(reply, f"GET {path}"), type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ClusterError(f"GET {path}: the answer cannot be read: {error}") from None
 

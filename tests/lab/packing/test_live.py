@@ -3,7 +3,12 @@
 import json
 from types import SimpleNamespace
 
+import pytest
+from click.testing import CliRunner
+
 from extender.adapters.kube.api import Refused
+from extender.cli import cli
+from extender.errors import ClusterError
 from extender.settings import Settings
 from lab.packing.live import read_cluster
 from lab.packing.moment import NEVER_MODELLED
@@ -63,3 +68,10 @@ def test_without_rights_volumes_are_named_and_their_pods_counted():
         *NEVER_MODELLED,
         "claims and volumes (GET /api/v1/persistentvolumeclaims: forbidden)",
     ]
+
+
+def test_a_server_that_answers_with_a_page_is_told_in_one_line(monkeypatch):
+    page = SimpleNamespace(get=lambda *_: SimpleNamespace(data=b"<html>"))
+    monkeypatch.setattr("extender.adapters.kube.api.connect", lambda *_: page)
+    with pytest.raises(ClusterError, match="the API server's answer cannot be read: JSON is malformed"):
+        CliRunner().invoke(cli, ["packing", "report"], catch_exceptions=False)

@@ -553,6 +553,12 @@ def test_an_answer_that_breaks_off_is_a_cluster_error_for_reads_and_writes():
         api.read("/x")
 
 
+@pytest.mark.parametrize("body", [b"[]", b"null", b"5", b"<html>"])
+def test_an_answer_that_is_no_object_is_a_cluster_error(body):
+    with served(reply(200, body)) as api, pytest.raises(ClusterError, match="GET /x: the answer cannot be read"):
+        api.read("/x")
+
+
 def test_so_is_the_text_of_a_refusal_that_breaks_off():
     with served(partial(cut_off, status=503)) as api, pytest.raises(ClusterError, match=r"503.*broke off"):
         api.read("/x")
