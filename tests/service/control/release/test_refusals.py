@@ -277,6 +277,33 @@ def test_while_serve_does_not_answer_kube_scheduler_few_more_go_than_usual_and_n
     assert len(scene.released()) == len(tried) + 4
 
 
+def err(scene):
+    """Have kube-scheduler's tries of those that were released end in errors: it takes their nominations away."""
+    for it in list(scene.pods.values()):
+        if it.nominated is not None and not it.gates and not it.name.startswith("good"):
+            scene.change(it.name, nominated=None, errored=True)
+
+
+def test_pods_whose_tries_end_in_errors_for_long_stop_nobody_of_their_queue():
+    scene = Scene(node("n1", cpu=100_000), pace=Pace(unbound_pods=4))
+    scene.see(*(pod(f"bad{n:02}", 100 + n, created=float(n)) for n in range(30)))
+    scene.see(*(pod(f"good{n}", 50, created=90.0, job="good") for n in range(4)))
+    for _ in range(7 * 62):  # four more each five minutes
+        scene.step(5)
+        err(scene)
+    assert "good0" in scene.released()
+    assert not scene.backlog.writes.backoff
+
+
+def test_while_serve_does_not_answer_of_one_shape_few_more_go_than_usual():
+    scene = Scene(node("n1", cpu=100_000), pace=Pace(unbound_pods=4))
+    scene.see(*(pod(f"p{n}") for n in range(40)))
+    for _ in range(720):
+        scene.step(5)
+        err(scene)
+    assert 4 < len(scene.released()) <= 2 * 4 + 12
+
+
 def test_one_without_an_answer_lets_no_more_go_than_usual_while_another_has_just_gone():
     scene = Scene(node("n1", cpu=100_000), pace=Pace(unbound_pods=2))
     scene.see(pod("first"))
