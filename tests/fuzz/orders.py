@@ -75,8 +75,13 @@ def until_all_have_run(random, size):
 
 
 def names(random, size):
-    """What classes are called, and so which row is whose, changes nothing but ties."""
+    """What classes are called, and so which row is whose, changes nothing but ties.
+
+    Each job has something: where queues have nothing, and one class each, all these have a score of 0.
+    """
     snapshot, waiting = _scene(random, size, gangs=False, inputs=False, ties=False)
+    has = np.array([[random.uniform(0.0, 1.0) for _ in row] for row in waiting.jobs.allocated])
+    waiting = replace(waiting, jobs=replace(waiting.jobs, allocated=has))
     policy = Policy(matching=random.choice(("machine", "pair", "bundle")))
     straight = plan_once(policy, snapshot, waiting, 100.0, Carried())
     order = random.sample(range(len(waiting.names)), len(waiting.names))
