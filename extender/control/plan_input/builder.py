@@ -123,17 +123,20 @@ class PlanInputBuilder:
             demand = self._vectors.of(classes, layout)
             self._vectors.trim(len(classes))
             usage = usage_of(committed, demand, self.tree, layout.total)
-            # 2. How long a task of each class takes, and from that what each job has left to do.
-            usual = backlog.usual_seconds()
-            seconds = np.array([task_class.seconds(usual, now) for task_class in classes], dtype=np.float64)
-            jobs = self._job_rows.build(committed, demand, seconds, usage)
-            # 3. Leave out the classes that the caller names, and gangs of which pods are missing.
+            # 2. Leave out the classes that the caller names, and gangs of which pods are missing.
             gangs = gangs_of(backlog, classes)
             counts = [
                 0 if task_class.name in without else self._again(task_class) if task_class in refused else count
                 for task_class, count in zip(classes, ready, strict=True)
             ]
             short = _short_of_pods(classes, counts, gangs)
+            # 3. How long a task of each class takes, and from that what each job has left to do.
+            usual = backlog.usual_seconds()
+            seconds = np.array([task_class.seconds(usual, now) for task_class in classes], dtype=np.float64)
+            cannot_start = np.array(
+                [count if place in short else 0 for place, count in enumerate(counts)], dtype=np.int64
+            )
+            jobs = self._job_rows.build(committed, demand, seconds, usage, cannot_start)
             # 4. A row for each class that is left, or several for one whose pods declare inputs.
             counts = [0 if place in short else count for place, count in enumerate(counts)]
             rows = self._class_rows.rows(classes, counts, layout)

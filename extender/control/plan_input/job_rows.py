@@ -41,10 +41,13 @@ class JobRowsBuilder:
     def __init__(self, backlog: Backlog, tree: QueueTree) -> None:
         self._backlog, self._tree = backlog, tree
 
-    def build(self, pods: CommittedPods, demand: Floats, seconds: Floats, usage: QueueUsage) -> JobRows:
+    def build(
+        self, pods: CommittedPods, demand: Floats, seconds: Floats, usage: QueueUsage, cannot_start: Counts
+    ) -> JobRows:
         """Return the jobs of these classes, which come in the order of `in_order`; a FIFO queue is one row.
 
         `demand` [C, R] is that of a pod of each class, `seconds` [C] how long it runs. `usage` is that of the queues.
+        So many pods of each class [C] `cannot_start`: they are no work, for which others of their queue would wait.
         """
         classes = pods.classes
         # 1. A row for each job, or for each FIFO queue.
@@ -55,7 +58,7 @@ class JobRowsBuilder:
         row_of_queue = {name: place for place, name in enumerate(usage.queues)}
         # 3. What each row has committed, and what it has left to do. What runs until somebody deletes it has no end.
         left = np.array([_to_end(task_class) for task_class in classes], dtype=np.int64)
-        left += self._not_created_yet(classes)
+        left += self._not_created_yet(classes) - cannot_start
         work = remaining_work(work_per_task(demand, seconds, usage.total), left, row, len(names))
         return JobRows(
             jobs=Jobs(

@@ -27,3 +27,13 @@ def test_pods_of_a_service_that_wait_are_work():
     scene.see(pod("s0", 500, node="n1", gates=(), started=scene.now, **service), pod("s1", 500, **service))
     waiting = scene.releaser.input_builder.build(scene.ledger.snapshot(scene.now).layout, scene.now).waiting
     assert waiting.jobs.work.tolist() == [30.0]
+
+
+def test_a_gang_that_lacks_pods_makes_nobody_of_its_queue_due_later():
+    scene = Scene(node("n1"))
+    gang = [pod(f"g{n}", job="g", group="default/g", least=3, duration=3_600.0) for n in range(3)]
+    scene.see(*gang[:2], pod("other", 500, duration=60.0))
+    layout = scene.ledger.snapshot(scene.now).layout
+    assert scene.releaser.input_builder.build(layout, scene.now).waiting.jobs.work.tolist() == [0.0, 30.0]
+    scene.see(gang[2])
+    assert scene.releaser.input_builder.build(layout, scene.now).waiting.jobs.work.tolist() == [1080.0, 30.0]
