@@ -23,8 +23,8 @@ from extender.policy.turn import loosened, near_the_least
 class Fairness:
     """The jobs [J] of classes [C] and their queues [Q].
 
-    `in_line` [C] are the classes whose jobs the knob lets go first in their queue; `changes` counts how often that was
-    settled. `several`: whether more than one queue has or wants something. `due` [C]: since when a class is due,
+    Who is `in_line` is settled anew when somebody asks, in the queues where it may have changed; `changes` counts how
+    often that was. `several`: whether more than one queue has or wants something. `due` [C]: since when a class is due,
     infinite for those that are not (yet). `by_due` [Q]: the last start of the queue was of a class that was due.
     """
 
@@ -53,8 +53,16 @@ class Fairness:
         self._some_due = False
         self._turn: Mask = np.zeros(len(jobs.names), dtype=np.bool_)
         self._least = np.full(queues, -np.inf)
+        self._in_line: Mask = self._turn
+        self._unsettled: set[int] | None = None
         self.changes = 0
-        self._settle_all()
+
+    @property
+    def in_line(self) -> Mask:
+        """The classes [C] whose jobs the knob lets go first in their queue."""
+        if self._unsettled is None or self._unsettled:
+            self._settle()
+        return self._in_line
 
     def set_due(self, due: Floats, by_due: Mask) -> None:
         """Say since when classes are due [C], and which queues served such a class last [Q]."""
@@ -64,7 +72,7 @@ class Fairness:
     def among(self, left: Counts) -> None:
         """Choose from now on only among the jobs of which tasks are `left` [C] here."""
         self._wanting = np.bincount(self._job, weights=left, minlength=len(self._wanting))
-        self._settle_all()
+        self._unsettled = None
 
     def checkpoint(self) -> Callable[[], None]:
         """Return what takes back all that is counted from now on."""
@@ -76,7 +84,7 @@ class Fairness:
             self._used[:], self._wanting, self.owed[:] = used, wanting.copy(), owed
             self.set_due(due.copy(), by_due.copy())
             undo_queues()
-            self._settle_all()
+            self._unsettled = None
 
         return undo
 
@@ -103,8 +111,9 @@ class Fairness:
         # 3. Else the jobs that are not too far ahead of others that have a candidate.
         group = self._near_the_least(rows, group)
         # 4. Of these the jobs that the fairness knob lets go first; all where none of those has a candidate.
+        in_line = self.in_line
         if candidates.in_line_at != self.changes:
-            candidates.in_line, candidates.in_line_at = self.in_line[rows], self.changes
+            candidates.in_line, candidates.in_line_at = in_line[rows], self.changes
         turn = group & candidates.in_line
         return turn if np.count_nonzero(turn) else group
 
@@ -134,8 +143,8 @@ class Fairness:
         if self._some_due:
             self.by_due[queue] = self.due[task_class] < np.inf
             self.due[task_class] = np.inf
-        if owed < self._least[queue] or self._wanting[job] <= 0 or had_nothing:  # the knob counts who has something
-            self._settle(queue)
+        if self._unsettled is not None and (owed < self._least[queue] or self._wanting[job] <= 0 or had_nothing):
+            self._unsettled.add(queue if self.several else 0)  # the knob counts who has something
 
     def _near_the_least(self, rows: Rows, group: Mask) -> Mask:
         """Return those of the `group` [k] whose jobs are at most kappa ahead of another's that is in it, by weight."""
@@ -146,27 +155,17 @@ class Fairness:
         loose = loosened(has_of_fair, self._fair[job], kappa=self._policy.kappa)
         return near_the_least(has_of_fair, loose, self.queue[rows], group)
 
-    def _settle_all(self) -> None:
-        if self.several:
+    def _settle(self) -> None:
+        """Settle anew which jobs are in line, and how little owed one may be to stay there, where that has changed."""
+        queues = self._unsettled
+        if queues is None:  # in all; where nobody wants anything, nobody is in line
             self._turn[:], self._least[:] = False, -np.inf
-            for queue in np.unique(self._queue_of_jobs[self._wanting > 0]).tolist():  # in the others nobody is in line
-                self._choose_in(queue)
-        else:
-            self._choose_in(0)
-        self._note()
-
-    def _settle(self, queue: int) -> None:
-        """Settle anew which jobs of a queue are in line, and how little owed one may be to stay there."""
-        self._choose_in(queue if self.several else 0)
-        self._note()
-
-    def _choose_in(self, queue: int) -> None:
-        jobs = self._jobs_of[queue] if self.several else slice(None)
-        self._turn[jobs], least = self._choose(jobs, self._wanting[jobs] > 0)
-        self._least[queue if self.several else slice(None)] = least
-
-    def _note(self) -> None:
-        self.in_line: Mask = self._turn[self._job]
+            queues = set(np.unique(self._queue_of_jobs[self._wanting > 0]).tolist()) if self.several else {0}
+        for queue in queues:
+            jobs, one = (self._jobs_of[queue], queue) if self.several else (slice(None), slice(None))
+            self._turn[jobs], self._least[one] = self._choose(jobs, self._wanting[jobs] > 0)
+        self._unsettled = set()
+        self._in_line = self._turn[self._job]
         self.changes += 1
 
     def _choose(self, jobs: Rows | slice, wanting: Mask) -> tuple[Mask, float]:

@@ -183,8 +183,21 @@ def test_to_choose_among_few_classes_costs_no_call_for_each_queue():
     fairness = Fairness(Policy(), waiting, snapshot.layout.total, waiting.demand)
     only = np.zeros(200, np.int64)
     only[7] = 1
-    assert calls_of(lambda: fairness.among(only)) < 200
+    assert fairness.in_line.all()
+    assert calls_of(lambda: (fairness.among(only), fairness.in_line)) < 200
     assert fairness.in_line.nonzero()[0].tolist() == [7]
+
+
+def test_who_is_in_line_is_settled_once_for_many_starts():
+    # The knob leaves out one of the four that count: three that have something, and the first that has nothing.
+    waiting = in_queues(*[(0, 3, 1) for _ in range(10)])
+    fairness = Fairness(Policy(), waiting, cluster((8,)).layout.total, waiting.demand)
+    assert fairness.in_line.all()
+    before = fairness.changes
+    for row in (0, 0, 1, 2):
+        fairness.count(row)
+    assert fairness.in_line.tolist() == [False] + [True] * 9
+    assert fairness.changes == before + 1
 
 
 def test_a_start_sorts_no_queues_where_all_are_below_one():
