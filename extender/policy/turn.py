@@ -88,6 +88,8 @@ def paths_from_top(parent: Rows, leaf: Rows) -> list[Rows]:
     upwards = [leaf]
     while (parent[upwards[-1]] >= 0).any():
         upwards.append(np.where(parent[upwards[-1]] >= 0, parent[upwards[-1]], upwards[-1]))
+    if len(upwards) == 1:  # the usual case: there are only queues
+        return upwards
     chains, queue = np.array(upwards), np.arange(len(leaf))
     depth = np.count_nonzero(np.diff(chains, axis=0), axis=0)
     return [chains[np.maximum(depth - level, 0), queue] for level in range(len(upwards))]

@@ -56,9 +56,10 @@ class Reservations:
     def __init__(self, board: Board, gangs: Gangs, levels: Sequence[Mask], now: float) -> None:
         self._board, self._gangs, self._now = board, gangs, now
         self._outranking: Mask = ~levels[-1]
-        queues = [len(np.unique(board.fairness.queue[level & board.alive])) for level in levels]
-        alone = [level for level, count in zip(levels, queues, strict=True) if count <= 1]
-        self._outranks_alone: Mask = self._outranking & np.any([np.zeros_like(self._outranking), *alone], axis=0)
+        self._outranks_alone: Mask = np.zeros_like(self._outranking)
+        for level in levels[:-1]:
+            if len(np.unique(board.fairness.queue[level & board.alive])) <= 1:
+                self._outranks_alone |= level
         self._before = board.carried
         self.reserved: dict[str, Reservation] = {}
         self.owed: dict[str, float] = {}
@@ -180,6 +181,8 @@ class Reservations:
     def kept_idle(self) -> float:
         """Return the part of the cluster that has room, and is reserved, by the resource of which it is most."""
         board = self._board
+        if not np.count_nonzero(board.reserved):
+            return 0.0
         idle = np.clip(np.minimum(board.reserved, board.free + board.reserved), 0.0, None).sum(axis=1)
         return float(dominant_shares(idle, board.classes.total))
 
@@ -270,6 +273,8 @@ class Reservations:
 
     def _queues(self, classes: Mask) -> list[int]:
         """Return the queues of these classes [C] without a reservation, the next one first; not all of very many."""
+        if not np.count_nonzero(classes):  # as a rule nobody is due, and nobody outranks others
+            return []
         fairness = self._board.fairness
         queues = np.unique(fairness.queue[classes])
         has = {int(fairness.queue[self._row[name]]) for name in self.reserved}

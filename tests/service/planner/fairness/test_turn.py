@@ -200,6 +200,13 @@ def test_who_is_in_line_is_settled_once_for_many_starts():
     assert fairness.changes == before + 1
 
 
+def test_a_plan_looks_for_no_queues_to_reserve_room_for_where_nobody_is_due_or_outranks_others():
+    waiting = tasks(*((row, 1, (1,)) for row in range(10)))
+    with pytest.MonkeyPatch.context() as patched:
+        looked_at = elements_of(patched, ["unique"], lambda: once(cluster((4,)), waiting))
+    assert looked_at == 1, "the shape of the one node"
+
+
 def test_a_start_sorts_no_queues_where_all_are_below_one():
     # 40 queues below another, as all that nobody declares: 20 starts, each of which changes whose turn is next.
     waiting = in_queues(*[(queue, 1, 1) for queue in range(40)])
