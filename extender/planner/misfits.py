@@ -52,10 +52,9 @@ def _sample(empty: Floats, total: Floats) -> Rows:
 
 def _places(waiting: Waiting, empty: Floats, nodes: Rows) -> Floats:
     """Return how many tasks of each class fit on these `empty` nodes, if it has them to itself [C]."""
-    times = np.full((len(waiting.count), len(nodes)), np.inf)
-    for room, demand in zip(empty[nodes].T, waiting.demand.T, strict=True):
-        asks = demand > 0
-        times[asks] = np.minimum(times[asks], np.floor(room / demand[asks, np.newaxis]))
+    room, demand = empty[nodes].T[:, np.newaxis], waiting.demand.T[:, :, np.newaxis]
+    unasked = np.full((len(demand), len(waiting.count), len(nodes)), np.inf)
+    times = np.floor(np.divide(room, demand, out=unasked, where=demand > 0).min(axis=0))
     if waiting.barred is not None:
         times[waiting.barred[:, nodes]] = 0.0
     return np.asarray(np.maximum(times, 0.0).sum(axis=1))
