@@ -255,14 +255,11 @@ class _Simulation:
         return now if rounds <= _MOST_ROUNDS else now + _KILLED_SECONDS
 
     def _snapshot(self) -> Snapshot:
-        empty = self._empty
-        return Snapshot(
+        return replace(
+            self._empty,
             version=self._plans,
             assumed=self.world.journal.tasks_started,
-            layout=empty.layout,
             allocated=read_only(self.world.counted.copy()),
-            in_flight=empty.in_flight,
-            nominations=empty.nominations,
         )
 
     def _check_done(self) -> None:
