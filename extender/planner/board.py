@@ -268,7 +268,7 @@ class Board:
         needs = self._needs(rows, near)
         fits = self._still_fit(needs, node)
         if classes.block_rows:
-            has_block = self.sources.local(rows, np.array([node])) > 0
+            has_block = self.sources.local(rows, node) > 0
             fits &= has_block >= near  # the last block that was there may be taken
         if np.count_nonzero(fits) < len(rows):
             near &= fits
@@ -354,7 +354,7 @@ class Board:
         """Return how many tasks of these candidates wait, of those that read there how many can [k]."""
         rows = candidates.rows[places]
         waiting = self.left[rows]
-        can_read = np.minimum(waiting, self.sources.local(rows, np.array([candidates.node])))
+        can_read = np.minimum(waiting, self.sources.local(rows, candidates.node))
         return np.where(candidates.near[places], can_read, waiting)
 
     # Accounts

@@ -71,8 +71,8 @@ class Sources:
 
         return undo
 
-    def local(self, rows: Rows, nodes: Rows) -> Counts:
-        """Return how many tasks of these classes can read on these nodes; both [k], or of shapes that go together."""
+    def local(self, rows: Rows, nodes: Rows | int) -> Counts:
+        """Return how many tasks of these classes can read on these nodes; one, or of shapes that go together."""
         return np.asarray(self._local[self._local_row[rows], nodes])
 
     def has_local(self, task_class: int, node: int) -> bool:
