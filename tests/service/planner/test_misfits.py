@@ -80,6 +80,10 @@ def test_work_of_its_job_counts_as_far_as_its_tasks_fit():
     waiting = tasks((0, 1, (3,)), (0, 1, (9,)), work=[1200.0])
     plan = once(taken(3, size=3.0), waiting, now=LATE)
     assert plan.carried.due["class0"].due == 120 + 2 * 300
+    # With tasks three times as long as the misfit's the other has as much work: 3 * 30 and 9 * 10 core-seconds.
+    longer = replace(waiting, duration=np.array([30.0, 10.0]), jobs=replace(waiting.jobs, work=np.array([600.0])))
+    plan = once(taken(3, size=3.0), longer, now=LATE)
+    assert plan.carried.due["class0"].due == 120 + 2 * 300
 
 
 def test_behind_it_in_a_fifo_queue_others_are_due():
