@@ -326,6 +326,21 @@ def test_of_many_without_an_answer_one_a_minute_gives_its_room_up():
     assert len(scene.told_to("clear")) == 2  # after 60 s and after 120 s
 
 
+@pytest.mark.parametrize("seconds", [3600, -3600])
+def test_a_clock_that_is_set_changes_nothing_of_that(seconds):
+    scene = Scene(node("n1", cpu=1_000))
+    scene.see(*(pod(f"p{n}") for n in range(10)))
+    for _ in range(65):
+        scene.step(1)
+    scene.now += seconds
+    for _ in range(50):
+        scene.step(1)
+    assert len(scene.told_to("clear")) == 1
+    for _ in range(15):
+        scene.step(1)
+    assert len(scene.told_to("clear")) == 2
+
+
 def test_room_that_pods_without_an_answer_keep_is_given_back():
     # Nothing else fits, so nothing can be released to find out.
     scene = Scene(node("n1", cpu=1_000))
