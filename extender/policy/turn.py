@@ -40,13 +40,13 @@ def first_of_siblings(
 ) -> Mask:
     """Return those of the `pool` [k], of queues `queue` [k], whose turn it may be.
 
-    From the top down, each of a queue's groups must have a loosened key (`loose` [G]) of at most the least of the
-    `keys` [G] of its siblings that have somebody in the pool. `paths` are the groups of each queue [Q], the highest
-    first.
+    Who is furthest below a minimum goes before all. Then, from the top down, each of a queue's groups must have a
+    loosened key (`loose` [G]) of at most the least of the `keys` [G] of its siblings that have somebody in the pool.
+    `paths` are the groups of each queue [Q], the highest first.
     """
-    first = pool
-    for path in paths:
-        group = path[queue]
+    groups = [path[queue] for path in paths]
+    first = _furthest_below_minimum(keys, groups, pool)
+    for group in groups:
         first = near_the_least(keys[group], loose[group], parent[group] + 1, first)
     return first
 
@@ -58,11 +58,19 @@ def first_by_rank(keys: Floats, paths: Sequence[Rows], queue: Rows, pool: Mask) 
     each queue [Q], the highest first.
     """
     groups = [path[queue] for path in paths]
-    first = least(np.minimum(np.min([keys[group] for group in groups], axis=0), 0.0), pool)
+    first = _furthest_below_minimum(keys, groups, pool)
     for group in groups:
         first = least(keys[group], first)
         first = least(np.where(group == groups[-1], -1, group), first)
     return first
+
+
+def _furthest_below_minimum(keys: Floats, groups: Sequence[Rows], pool: Mask) -> Mask:
+    """Return those of the `pool` [k] furthest below a minimum, their own or of a group above; all where nobody is.
+
+    `groups` are their groups [k], level by level.
+    """
+    return least(np.minimum(np.min([keys[group] for group in groups], axis=0), 0.0), pool)
 
 
 def least(keys: Floats | Rows, pool: Mask) -> Mask:

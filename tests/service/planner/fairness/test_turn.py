@@ -166,6 +166,26 @@ def test_a_tree_of_queues_is_offered_room_from_the_top():
     assert by_queue(once(cluster((8,)), waiting), 0, 1, 2) == [3, 1, 4]
 
 
+def in_a_team(*classes, has, minimum=0.0):
+    """Return classes of queues 0 and 1, which are below a team, and of 2 beside it; queue 0 has a minimum."""
+    waiting = in_queues(*classes, has=has)
+    groups = QueueGroups(np.ones(4), np.array([0.0, minimum, 0.0, 0.0]), np.array([-1, 0, 0, -1]), np.array([1, 2, 3]))
+    return replace(waiting, jobs=replace(waiting.jobs, groups=groups))
+
+
+def test_what_the_queues_of_a_team_have_counts_as_the_teams():
+    # The team has 3 + 2 of 12 cores and the queue beside it 4, though both of the team's queues have less than that.
+    waiting = in_a_team((0, 9, 1), (1, 9, 1), (2, 9, 1), has=[3, 2, 4])
+    assert pairs(once(taken(4, 4, 3), waiting)) == [(2, 2)]
+
+
+@pytest.mark.parametrize("kappa", [0.0, 0.01, 0.2])
+def test_a_queue_below_its_minimum_goes_first_though_its_team_has_more_than_others(kappa):
+    # Of 12 cores queue 0 has none of its minimum of 3, its team has 6, and queue 2 has 1.
+    waiting = in_a_team((0, 9, 1), (2, 9, 1), has=[0, 6, 1], minimum=0.25)
+    assert pairs(once(taken(4, 4, 3), waiting, Policy(queue_kappa=kappa))) == [(0, 2)]
+
+
 def test_what_is_tried_and_taken_back_leaves_the_order_of_queues_as_it_was():
     jobs = in_queues((0, 1, 1), (1, 1, 1), has=[2, 1]).jobs
     order = QueueOrder(jobs, np.array([[0.5], [0.25]]), np.array([[1.0], [1.0]]))
