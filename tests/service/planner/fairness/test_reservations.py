@@ -139,6 +139,18 @@ def test_what_is_kept_for_who_is_due_stays_kept_whatever_its_queue_comes_to_have
     assert (plan.carried.reserved == kept) == stays
 
 
+def test_nor_is_anything_at_first_for_one_that_is_due_of_a_queue_that_has_more_than_its_part():
+    # Of 8 cores queue 0 has 5, more than its half; the claimant alone is no more than that.
+    waiting = in_queues((0, 1, 4), (1, 9, 1), has=[5, 3], running=ends((0, 4), (1, 4)))
+    waiting = replace(waiting, since=np.array([0.0, 999.0]))
+    plan = once(taken(4, 4), waiting, now=LATE)
+    assert list(plan.carried.due) == ["class0"]
+    assert "class0" not in plan.carried.reserved
+    at_its_part = in_queues((0, 1, 4), (1, 9, 1), has=[4, 4], running=waiting.running)
+    plan = once(taken(4, 4), replace(at_its_part, since=waiting.since), now=LATE)
+    assert list(plan.carried.reserved) == ["class0"], "it passes its part by one task"
+
+
 def test_who_is_more_than_its_queues_part_stands_before_no_other_of_it_and_keeps_no_room():
     # Of 16 cores queue 0 has 3: with the first it would have 9 of its 8, with the second 7.
     waiting = in_queues((0, 1, 6), (0, 1, 4), (1, 99, 1), has=[3, 13], running=ends((0, 8), (1, 8)))
