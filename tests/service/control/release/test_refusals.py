@@ -445,6 +445,25 @@ def test_a_release_that_is_not_written_yet_passes_nobody_by():
         write()
     assert scene.told_to("nominate")[-1] == ("nominate", "second", "n2")
     assert not scene.told_to("clear")
+    scene.run_soon = lambda write: write()
+    scene.bind("second")
+    scene.step(1)
+    assert scene.told_to("clear") == [("clear", "first")], "once that one is bound, though it was never seen to wait"
+
+
+def test_a_later_answer_for_one_that_went_earlier_takes_nothing_back():
+    scene = Scene(node("n1"))
+    scene.see(pod("stuck"))
+    scene.step()
+    for name, seconds in (("early", 5), ("late", 20)):
+        for _ in range(seconds):
+            scene.step(1)
+        scene.see(pod(name, 200, queue=name))
+        scene.step()
+    for name in ("late", "early"):
+        scene.bind(name, "n1")
+        scene.step(1)
+    assert scene.cluster.passed_by == {"uid-stuck"}
 
 
 @pytest.mark.parametrize("seconds", [3600, -3600])
