@@ -100,7 +100,7 @@ class QueueOrder:
         group = self._leaves[queue]
         while group >= 0:  # it, and those above it
             amounts[group] += takes
-            if self._nested or self.several:
+            if self.several:
                 self._keys[group] = self._key(group)
             group = self._above[group]
         self._ranks = None
