@@ -154,7 +154,7 @@ class Sources:
         return self._free.item(NETWORK_IN_INDEX, node) + self.received_beyond.item(node)
 
     def take(self, task_class: int, node: int, *, near: bool, within: Sequence[Mask] = ()) -> tuple[int, int] | None:
-        """Take what a task reads of its sources, but for what it takes of `node` by its own demand.
+        """Take what a task that fits on `node` reads of its sources, but for what it takes there by its own demand.
 
         A block comes from the first of `within` (sets of nodes [N]) that has a source with room, from anywhere without.
         Returns its index in Blocks and the node it reads from (-1 and -1 where it reads no block); None, and nothing
@@ -189,7 +189,7 @@ class Sources:
                     room = among
                     break
             source = int(room.argmax())
-            if room[source] < rate or max(self._received(node), 0.0) < rate:
+            if room[source] < rate:
                 return None
             free[DISK_READ_INDEX, source] -= rate
             free[NETWORK_OUT_INDEX, source] -= rate
