@@ -53,7 +53,7 @@ class RoomForAll:
         with self._backlog.lock:
             # 1. See what waits, and whether a plan is needed to say where it goes.
             held = [task_class for task_class in self._backlog.classes() if task_class.pods[PodPhase.READY]]
-            if not held or self._is_plan_needed(held) or not self._find_room(snapshot):
+            if self._is_plan_needed(held) or not self._find_room(snapshot):
                 return None
             # 2. Take a pod of each class, and again, until no slot is left, or no pod.
             taken: list[Pod] = []
@@ -75,14 +75,14 @@ class RoomForAll:
         return not pod.unschedulable
 
     def _is_plan_needed(self, held: Sequence[TaskClass]) -> bool:
-        """Say whether it matters where a held pod starts, or with whom, or one that was released was refused."""
+        """Say whether it matters where a held pod starts, or with whom, or a released one is refused or nominated."""
         if self._cluster.awaiting_evictions or any(map(self._backlog.uids_at, _NEEDING_A_PLAN)):
             return True
         for task_class in held:
             template = task_class.template
             if is_particular(task_class) or template.choice == ONLY or not self._backlog.is_ours(template):
                 return True
-        return any(pod.unschedulable or pod.nominated is not None for pod in self._backlog.at(PodPhase.PENDING))
+        return any(pod.nominated is not None for pod in self._backlog.at(PodPhase.PENDING))
 
     def _find_room(self, snapshot: Snapshot) -> bool:
         """Say whether all pods that are on no node yet surely find one.

@@ -94,8 +94,17 @@ def test_all_count_as_the_largest_in_each_resource():
 
 def test_half_of_the_nodes_must_have_room_for_one_as_kube_scheduler_asks_about_a_sample():
     full = [pod(f"full{number}", 950, gates=(), node=f"n{number}") for number in range(3)]
-    assert scene_of(*full[:2], pod("a")).step() == 1
+    for cpu in (100, 1000):  # the two that are empty have room for ten, and for one
+        scene = scene_of(*full[:2], pod("a", cpu))
+        scene.step()
+        assert (scene.released(), nominated(scene)) == (["a"], [])
     scene = scene_of(*full, pod("a"))
+    scene.step()
+    assert nominated(scene) == ["a"]
+
+
+def test_who_may_run_nowhere_has_a_plan_made():
+    scene = scene_of(pod("nowhere", constraints=Constraints(selector=(("disk", "ssd"),))), pod("a"))
     scene.step()
     assert nominated(scene) == ["a"]
 
@@ -132,6 +141,19 @@ def test_where_it_matters_where_one_starts_or_with_whom_a_plan_is_made(particula
     scene = scene_of(pod("special", **particular), pod("a"))
     scene.step()
     assert "a" in nominated(scene)
+
+
+def test_where_those_run_that_were_started_before_makes_no_plan():
+    scene = scene_of(pod("reader", gates=(), node="n0", inputs=(("n1", 1.0),)), pod("a"))
+    scene.step()
+    assert (scene.released(), nominated(scene)) == (["a"], [])
+
+
+@pytest.mark.parametrize("preempts", [False, True])
+def test_a_plan_is_made_where_one_that_was_released_is_nominated(preempts):
+    scene = scene_of(pod("released", gates=(), nominated="n0", unschedulable=preempts), pod("a"))
+    scene.step()
+    assert nominated(scene) == ["a"]
 
 
 def test_a_plan_is_made_where_a_held_pod_has_a_node_or_one_is_being_cleared_for_another():
@@ -171,14 +193,26 @@ def test_no_more_are_on_their_way_than_the_pace_allows_and_each_class_gets_its_t
     assert len(scene.released()) == 3
 
 
-def test_a_release_whose_write_fails_is_tried_again():
+def test_a_release_that_does_not_show_yet_is_not_made_again():
+    scene = scene_of(pod("a"))
+    scene.deaf = True
+    for _ in range(10):
+        scene.step(1)
+    assert scene.written == [("release", "a")]
+
+
+def test_a_release_whose_write_fails_is_tried_again_and_nobody_waits_for_it():
     scene = scene_of(pod("a"))
     scene.refuse.add(("release", "a"))
     scene.step()
     assert scene.released() == []
+    scene.see(pod("whole", 1000, inputs=(("n1", 1.0),)))
+    scene.step(0.5)
+    assert nominated(scene) == ["whole"]
+    scene.bind("whole")
     scene.refuse.clear()
     scene.step(2)
-    assert (scene.released(), nominated(scene)) == (["a"], [])
+    assert (scene.released(), nominated(scene)) == (["whole", "a"], ["whole"])
 
 
 def test_a_new_process_goes_on_where_the_last_one_ended():
