@@ -231,6 +231,24 @@ def test_who_sends_by_itself_leaves_a_tenth_of_the_link_to_shuffles_that_wait():
     assert pairs(once(snapshot, tasks((0, 0, (9,), 15, shuffle), wider))) == [(1, 0)] * 2
 
 
+@pytest.mark.parametrize(
+    ("rate", "shuffles", "now", "starts"),
+    [(90, 1, 0.0, True), (91, 1, 0.0, False), (91, 0, 0.0, True), (91, 1, 1000.0, True)],
+    ids=["leaves it", "takes some of it", "no shuffle waits", "due"],
+)
+@pytest.mark.parametrize("source", [(100, 999), (999, 100)], ids=["disk", "link"])
+def test_who_reads_from_elsewhere_leaves_a_tenth_of_its_source_to_shuffles_that_wait(
+    source, rate, shuffles, now, starts
+):
+    # n0 has the block, and no CPU for it. The shuffle wants 9 CPUs, which are not free, and all of the tenth.
+    disk, link = source
+    snapshot = cluster((9, 9, disk, 999, 999, link), (1, 9, 999, 999, 999, 999), allocated=[[9, *[0] * 5], [0] * 6])
+    block, shuffle = Blocks(np.array([[0]]), np.ones(1, bool), 2), Shuffle(np.array([0]), np.array([100.0]))
+    waiting = tasks((0, 1, (1,), rate, block), (1, shuffles, (9,), 100, shuffle))
+    plan = once(snapshot, replace(waiting, since=np.array([0.0, now])), now=now)
+    assert pairs(plan) == [(0, 1)] * starts
+
+
 def test_held_classes_say_in_words_what_is_short():
     plan = once(cluster((4, 4), allocated=[[3, 0, 0, 0, 0, 0]]), tasks((0, 1, (2, 1)), (0, 1, (9, 1))), explain=True)
     assert plan.held[0].text == "no node has enough free: mostly cpu is short"
