@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from extender.cluster.waiting import Running
+from extender.cluster.waiting import Blocks, Running
 from extender.planner import Carried, Planner, Policy
 from extender.planner.plan import DueTime, Lapse, Reservation
 from tests.service.planner.fairness.test_turn import in_queues, taken
@@ -256,6 +256,18 @@ def test_a_gang_that_exceeds_its_queues_share_starts_once_that_is_paid_for_and_i
     paid = planner.plan(taken(0, size=8.0), idle, LATE + 10)
     assert pairs(paid) == [(0, 0), (0, 0)]
     assert not paid.carried.reserved
+
+
+def test_nothing_is_kept_on_for_who_has_room_and_waits_for_a_nearer_node():
+    # Its block is on n0, which is full; on n1 it has room, and may start there in ten minutes.
+    block = Blocks(np.array([[0]]), np.ones(1, bool), 2)
+    waiting = tasks((0, 1, (4,), 5, block), running=ends((0, 4)))
+    carried = Carried(reserved={"class0": Reservation((("class0", "n0", 1),), 2000.0)}, planned_at=LATE)
+    sizes = [(4, 9, 50, 50, 50, 50)] * 2
+    for on_n1, reserved in ((0, {}), (4, {"class0": ["n0"]})):
+        snapshot = cluster(*sizes, allocated=[[4, *[0] * 5], [on_n1, *[0] * 5]])
+        plan = once(snapshot, waiting, Policy(locality_waits=(600.0,)), now=LATE, carried=carried)
+        assert (pairs(plan), reserved_nodes(plan)) == ([], reserved)
 
 
 def test_there_is_another_plan_when_a_reservation_ends():
