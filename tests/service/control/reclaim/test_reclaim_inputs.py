@@ -215,6 +215,22 @@ def test_the_wait_does_not_pass_while_no_room_could_be_made():
     assert len(scene.evicted) == 2
 
 
+def test_nor_does_it_go_on_once_no_room_could_be_made_any_more():
+    # As above, after 10 of the 20 s.
+    scene = far_only(20.0)
+    scene.run(40)
+    there = [name for name in scene.pods if name.startswith("an2")]
+    for name in there:
+        scene.change(name, owner="")
+    scene.run(100)
+    for name in there:
+        scene.change(name, owner="replicas")
+    scene.run(5)
+    assert scene.asked == []
+    scene.run(15)
+    assert len(scene.evicted) == 2
+
+
 def test_after_a_start_near_its_input_a_job_waits_anew():
     scene = far_only(20.0)
     scene.run(40)
