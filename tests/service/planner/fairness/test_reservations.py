@@ -112,6 +112,28 @@ def test_who_cannot_have_room_kept_does_not_stand_before_another_of_a_queue_belo
     assert list(reserved_nodes(once(taken(4, 4, 4), waiting, now=1.0))) == ["class1"]
 
 
+def test_nothing_is_reserved_for_a_queue_of_which_something_still_fits():
+    # Of 8 cores queue 0 has none and wants 4 at once or 1 at a time; a plan of one start leaves it room for more.
+    waiting = in_queues((0, 1, 4), (0, 9, 1), (1, 9, 1), has=[0, 6], running=ends((0, 3), (1, 3)))
+    plan = Planner().plan(taken(3, 3), waiting, 1.0, most=1)
+    assert [row for row, _ in pairs(plan)] == [1]
+    assert not plan.carried.reserved
+
+
+@pytest.mark.parametrize("again_at", [1.0, 2.0])
+def test_nor_for_one_whose_last_reservation_came_to_nothing_until_it_may_have_another(again_at):
+    waiting = in_queues((0, 1, 4), (1, 9, 1), has=[0, 8], running=ends((0, 4), (1, 4)))
+    carried = Carried(lapsed={"class0": Lapse(again_at, 60.0)}, planned_at=0.0)
+    assert bool(once(taken(4, 4), waiting, now=1.0, carried=carried).carried.reserved) is (again_at == 1.0)
+
+
+def test_nor_for_one_whose_turns_were_in_vain():
+    # Since when it has waited is then said to be never.
+    waiting = in_queues((0, 1, 4), (1, 9, 1), has=[0, 8], running=ends((0, 4), (1, 4)))
+    plan = once(taken(4, 4), replace(waiting, since=np.array([np.inf, 0.0])), now=1.0)
+    assert not plan.carried.reserved
+
+
 def test_a_gang_of_a_queue_below_its_part_has_room_reserved_long_before_it_is_due():
     # Two nodes of 4 cores, each with 3 in use by queue 1, which has more waiting. The gang wants both nodes' 2 cores.
     waiting = in_queues((0, 2, 2), (1, 99, 1), has=[0, 6], running=ends((0, 3), (1, 3)))
