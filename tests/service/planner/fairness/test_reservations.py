@@ -292,6 +292,27 @@ def test_nothing_is_kept_on_for_who_has_room_and_waits_for_a_nearer_node():
         assert (pairs(plan), reserved_nodes(plan)) == ([], reserved)
 
 
+def test_nothing_is_kept_on_for_a_class_that_is_gone_or_has_nobody_waiting():
+    waiting = in_queues((0, 2, 2), (1, 9, 1), has=[0, 8], running=ends((0, 4), (1, 4)))
+    gang = replace(waiting, gang=np.array([0, -1]), gang_least=np.array([2]))
+    room = (("class0", "n0", 1), ("gone", "n1", 1))
+    carried = Carried(reserved={"class0": Reservation(room, 2000.0)}, planned_at=0.0)
+    anew = once(taken(4, 4), gang, now=1.0, carried=carried).carried.reserved
+    assert [name for name, _, _ in anew["class0"].room] == ["class0"]
+    of_one = Carried(reserved={"class0": Reservation(room[:1], 2000.0)}, planned_at=0.0)
+    nobody = in_queues((0, 0, 4), (0, 1, 4), (1, 9, 1), has=[0, 8], running=ends((0, 4), (1, 4)))
+    assert list(once(taken(4, 4), nobody, now=1.0, carried=of_one).carried.reserved) == ["class1"]
+
+
+@pytest.mark.parametrize("now", [1.0, LATE], ids=["not due", "due"])
+def test_what_is_reserved_for_who_outranks_others_ends_when_it_was_to(now):
+    waiting = tasks((0, 1, (4,)), (1, 9, (1,)), running=ends((0, 4), (1, 4), at=now + 50))
+    waiting = replace(waiting, priority=np.array([1, 0]))
+    carried = Carried(reserved={"class0": Reservation((("class0", "n1", 1),), now + 70)}, planned_at=now)
+    plan = once(taken(4, 4), waiting, now=now, carried=carried)
+    assert plan.carried.reserved["class0"] == carried.reserved["class0"]
+
+
 def test_there_is_another_plan_when_a_reservation_ends():
     plan = once(taken(3, 3), due_and_small(), now=LATE)
     reserved = plan.carried.reserved["class0"]
