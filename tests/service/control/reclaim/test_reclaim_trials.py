@@ -5,6 +5,7 @@ One node of 1,000 of CPU, ten pods of 100 of queue a on it; queue b is sure of t
 
 import pytest
 
+from extender.cluster.eligibility import Constraints, Requirement
 from extender.cluster.queues import Queue
 from extender.control.pod_shapes import queue_of, shape_of
 from extender.control.reclaim.loop import Timeouts
@@ -93,6 +94,18 @@ def test_of_many_that_would_be_refused_one_is_tried(others_run):
     scene.see(*(waits(f"b{n}", job=f"b{n}") for n in range(3)))
     scene.go_on(120)
     assert scene.evicted == ["a9"], "while it ends, nobody else is asked to"
+
+
+def test_pods_that_differ_by_their_volumes_alone_are_not_tried_at_once():
+    # Another of the queue runs; of these none has been bound or refused yet.
+    scene = Cluster(refuses=of_b, tries=nobody)
+    scene.end("a0")
+    scene.see(runs("small", 50, queue="b"))
+    for n in range(3):
+        volume = Constraints(volumes=(((Requirement("disk", "NotIn", (f"d{n}",)),),),))
+        scene.see(waits(f"b{n}", job=f"b{n}", constraints=volume))
+    scene.go_on(40)
+    assert scene.evicted == ["a9"]
 
 
 def test_it_is_counted_logged_and_the_pod_is_told():
