@@ -53,12 +53,9 @@ class Sources:
 
     def keep_for(self, left: Counts) -> None:
         """Keep the headroom for the shuffles among what is `left` [C]."""
-        classes = self._classes
-        self.kept = np.zeros((2, self._free.shape[1]))
-        if len(classes.rates):
-            rates = classes.capacity[_SERVING]
-            wanted = left[classes.shuffles] @ classes.rates
-            self.kept = np.floor(np.minimum(wanted, self._headroom * np.where(np.isfinite(rates), rates, 0.0)))
+        classes, rates = self._classes, self._classes.capacity[_SERVING]
+        wanted = left[classes.shuffles] @ classes.rates
+        self.kept = np.floor(np.minimum(wanted, self._headroom * np.where(np.isfinite(rates), rates, 0.0)))
 
     def checkpoint(self) -> Callable[[], None]:
         """Return what takes back all that is taken from now on, but for what is `free`."""
