@@ -112,6 +112,18 @@ def test_who_cannot_have_room_kept_does_not_stand_before_another_of_a_queue_belo
     assert list(reserved_nodes(once(taken(4, 4, 4), waiting, now=1.0))) == ["class1"]
 
 
+@pytest.mark.parametrize("now", [1.0, LATE], ids=["not due", "due"])
+def test_a_queue_has_one_reservation_at_a_time(now):
+    # Queue 0 may have 6 of the 12 cores; its two of 4 come one after the other.
+    waiting = in_queues(
+        (0, 1, 4), (0, 1, 4), (1, 99, 1), has=[0, 12], running=ends(*((n, 4) for n in range(3)), at=1050)
+    )
+    waiting = replace(waiting, since=np.array([0.0, now - 1, now]))
+    planner = Planner(Policy(reservable=1.0))
+    for later in (0, 1):
+        assert reserved_nodes(planner.plan(taken(4, 4, 4), waiting, now + later)) == {"class0": ["n0"]}
+
+
 def test_nothing_is_reserved_for_a_queue_of_which_something_still_fits():
     # Of 8 cores queue 0 has none and wants 4 at once or 1 at a time; a plan of one start leaves it room for more.
     waiting = in_queues((0, 1, 4), (0, 9, 1), (1, 9, 1), has=[0, 6], running=ends((0, 3), (1, 3)))
@@ -268,6 +280,22 @@ def test_who_is_due_of_a_queue_that_always_has_more_than_its_part_pays_for_that(
     assert reserved_nodes(planner.plan(full, waiting, LATE + 10)) == {"class0": ["n0"]}
 
 
+@pytest.mark.parametrize(
+    ("has", "seconds", "owed"),
+    [(0, 10_000, 1 + 150), (0, -10_000, 1), (6, 10, 1 + 1.25)],
+    ids=["pause", "set back", "above its part"],
+)
+def test_no_more_is_owed_for_a_long_pause_and_no_less_for_a_clock_set_back_or_for_more_than_its_part(
+    has, seconds, owed
+):
+    # Half of the cluster, for 300 s at most, is 150; a quarter of that half for 10 s is 1.25.
+    waiting = in_queues((0, 1, 8), (1, 99, 1), has=[has, 8 - has], running=ends(*[(0, 1)] * 8))
+    waiting = replace(waiting, since=np.array([0.0, 999.0]), duration=np.full(2, 1000.0))
+    saves = Carried(owed={"class0": 1.0}, due={"class0": DueTime(0.0, 200.0)}, planned_at=LATE - seconds)
+    plan = once(taken(8, size=8.0), waiting, now=LATE, carried=saves)
+    assert plan.carried.owed == {"class0": pytest.approx(owed)}
+
+
 def test_a_gang_that_exceeds_its_queues_share_starts_once_that_is_paid_for_and_it_fits():
     # As above, with two tasks of 4 cores. Somebody of the other queue waits who could run at any time.
     waiting = in_queues((0, 2, 4), (1, 99, 1), has=[0, 8], running=ends(*[(0, 1)] * 8))
@@ -290,6 +318,14 @@ def test_nothing_is_kept_on_for_who_has_room_and_waits_for_a_nearer_node():
         snapshot = cluster(*sizes, allocated=[[4, *[0] * 5], [on_n1, *[0] * 5]])
         plan = once(snapshot, waiting, Policy(locality_waits=(600.0,)), now=LATE, carried=carried)
         assert (pairs(plan), reserved_nodes(plan)) == ([], reserved)
+
+
+def test_after_reservations_that_came_to_nothing_the_next_one_waits_for_an_hour_at_most():
+    ended = Carried(
+        reserved={"class0": Reservation((("class0", "n0", 1),), LATE)}, lapsed={"class0": Lapse(LATE - 9, 3000.0)}
+    )
+    plan = once(taken(3, 3), due_and_small(), now=LATE, carried=ended)
+    assert plan.carried.lapsed == {"class0": Lapse(LATE + 3600, 3600.0)}
 
 
 def test_nothing_is_kept_on_for_a_class_that_is_gone_or_has_nobody_waiting():
