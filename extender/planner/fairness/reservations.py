@@ -128,18 +128,15 @@ class Reservations:
         """
         board, fairness = self._board, self._board.fairness
         ends = self._now + board.waiting.duration
-        may = level & (self._gangs.of < 0) & (board.waiting.count > 0)
+        may = level & (self._gangs.of < 0)
         for name, reservation in self.reserved.items():
             row = self._row[name]
             if self._gangs.of[row] < 0 or name in self.lapsed:
                 continue
-            short = may & (ends <= reservation.ready) & (fairness.queue == fairness.queue[row])
-            short &= board.left > 0
-            if not short.any():
-                continue
+            short = may & (ends <= reservation.ready) & (fairness.queue == fairness.queue[row]) & (board.left > 0)
             most = int(self._spare(self._claimant_of(row)) / fairness.takes[short].max(initial=_ROUNDING))
             self._keep(reservation, -1.0)
-            if most and self._any_fits(short.nonzero()[0], self._rows_of(reservation)):
+            if self._any_fits(short.nonzero()[0], self._rows_of(reservation)):
                 board.admit(short)
                 match(board, AtMost(board, most))
             self._keep(reservation, 1.0)
@@ -305,9 +302,7 @@ class Reservations:
 
     def _spare(self, claimant: Claimant) -> float:
         """Return which part of the cluster the claimant's queue may take and still be entitled to the claimant."""
-        fairness, board = self._board.fairness, self._board
-        if board.most is not None and len(board.taken) >= board.most:
-            return 0.0
+        fairness = self._board.fairness
         if self._outranks_alone[claimant.row]:
             return 1.0
         queue = int(fairness.queue[claimant.row])
