@@ -108,6 +108,12 @@ def test_pods_that_differ_by_their_volumes_alone_are_not_tried_at_once():
     assert scene.evicted == ["a9"]
 
 
+def test_several_that_are_refused_at_once_make_their_shape_rest_once():
+    trials = Trials()
+    rests = [trials.fail(waits(f"b{n}"), 1, "refused", 100.0 + n).rests_seconds for n in range(3)]
+    assert rests == [60.0, 59.0, 58.0]
+
+
 def test_it_is_counted_logged_and_the_pod_is_told():
     scene = Cluster(refuses=of_b)
     scene.see(waits("b0"))
