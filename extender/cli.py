@@ -2,7 +2,9 @@
 
 import errno
 import io
+import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -41,6 +43,8 @@ for command in (serve, control, explain, queues, doctor, drain, locality, record
 
 def main() -> None:
     """Run the command; a mistake of the user ends in one line, not in a traceback."""
+    if sys.stdin is None:  # closed: as one that has ended
+        sys.stdin = Path(os.devnull).open()  # noqa: SIM115 - lasts as long as the process
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not have every letter of a name
     try:

@@ -66,6 +66,14 @@ def test_a_user_without_a_home_can_run_commands():
     assert done.stderr.startswith("dovetail: this is not a pod of a cluster ")
 
 
+def test_without_standard_input_nothing_is_confirmed():
+    command = ["sh", "-c", f"exec {sys.executable} -m extender drain <&-"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.endswith("Aborted!\n")
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_letters_that_a_terminal_lacks_are_escaped(tmp_path, encoding):
     jobs, machines = tmp_path / "jobs.jsonl", tmp_path / "machines.jsonl"
