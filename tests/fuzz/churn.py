@@ -3,7 +3,7 @@
 `Cluster` is what there truly is: the API server with its preconditions, a kube-scheduler that binds, refuses and
 preempts, kubelets, controllers that make pods anew. What the process under test hears of it goes through `Pipe`s,
 which are late or lose news until the next list. A scene lets things happen for a while, then lets the cluster heal;
-then everybody who can run must have run.
+then everybody who can run must have run. Only pods that kube-scheduler never binds stay as they are.
 """
 
 import json
@@ -105,6 +105,7 @@ class Cluster(ReclaimScene):
         self.odds_of_failure, self.slow_writers, self.queued = 0.0, False, deque()
         self.tasks, self.left, self.ends, self.dies, self.first_seen = {}, set(), {}, {}, {}
         self.tried, self.bound_at, self.healed, self.able = set(), 0.0, False, {}
+        self.broken = {}  # by job: how kube-scheduler never binds its pods
         self.served = Ledger(in_flight_seconds=15.0)
         self.uses_inputs, self.uses_io = random.random() < 0.4 if inputs is None else inputs, random.random() < 0.4
         self.uses_gangs, self.uses_gpus = random.random() < 0.4, random.random() < 0.4
@@ -112,7 +113,7 @@ class Cluster(ReclaimScene):
         queues = random.choice(_QUEUES)
         self.queue_names = [queue.name for queue in queues if queue.name != "p"] or ["x", "y"]
         kinds = ("node", "cordon", "shrink", "watch", "late", "restart", "lease", "clock", "writes", "scheduler")
-        kinds += ("delete", "foreign", "evict", "gate", "budget", "slow")
+        kinds += ("delete", "foreign", "evict", "gate", "budget", "slow", "broken")
         busy = random.sample(kinds, random.randint(0, 5)) if not calm else ()
         self.trouble = {kind: random.choice((0.02, 0.1, 0.3)) for kind in busy}
         self.halves_gangs = not {"writes", "lease", "delete", "evict", "node"}.isdisjoint(busy)
@@ -235,6 +236,8 @@ class Cluster(ReclaimScene):
             requests[GPU] = random.choice(("1", "1", "2"))
         if random.random() < 0.05:
             requests["cpu"] = "64000m"
+        if "broken" in self.trouble and random.random() < 0.4:
+            self.broken[job] = random.choice(("errs", "refused", "silent"))
         labels = {"dovetail.dev/queue": random.choice(self.queue_names), "dovetail.dev/job": job}
         annotations, owner = {}, random.choice(("ReplicaSet", "ReplicaSet", ""))
         if self.uses_inputs and random.random() < 0.5:
@@ -309,6 +312,17 @@ class Cluster(ReclaimScene):
                 self._try(self.pods[it.name])
 
     def _try(self, pod):
+        match self.broken.get(self._job(pod.name)):
+            case "errs":
+                if not pod.errored or pod.nominated is not None:
+                    self.change(pod.name, errored=True, nominated=None)
+                return
+            case "refused":
+                if not pod.unschedulable:
+                    self.change(pod.name, unschedulable=True)
+                return
+            case "silent":
+                return
         ours = pod.nominated is not None and pod.nominated == pod.promised
         first = pod.name not in self.tried
         self.tried.add(pod.name)
@@ -514,7 +528,7 @@ class Cluster(ReclaimScene):
             before = state
             if self.ends or self.dies:
                 self.bound_at = self.real
-            idle = self.real - self.bound_at > IDLE_SECONDS
+            idle = not self.broken and self.real - self.bound_at > IDLE_SECONDS
             require(not idle, "somebody waits for ever on an empty cluster", self.words)
         require(not self.waited_for(), "somebody waits for ever", self.words)
         self.turn(1.0)
@@ -523,8 +537,15 @@ class Cluster(ReclaimScene):
 
     def waited_for(self):
         """Return the pods that are still to end, and can."""
-        waiting = [name for name, it in self.pods.items() if it.waits and self.tasks[name] in self.left]
+        waiting = [
+            name
+            for name, it in self.pods.items()
+            if it.waits and self.tasks[name] in self.left and self._job(name) not in self.broken
+        ]
         return [name for name in waiting if self._is_whole(name) and self._could_run(name)]
+
+    def _job(self, name):
+        return self.tasks[name].partition(".")[0]
 
     def _could_run(self, name):
         """Say whether a pod could run, as was found once for its task: the nodes stay as they are from now on."""
@@ -605,6 +626,9 @@ class Cluster(ReclaimScene):
 
     def _scheduler(self):
         self.scheduler_down = self.real + self.random.choice((1.0, 10.0, 60.0))
+
+    def _broken(self):
+        """Jobs whose pods kube-scheduler never binds arrive, and stay: each try is an error, a refusal, or is none."""
 
     def _delete(self):
         waiting = [name for name, it in self.pods.items() if not it.identity.group]
