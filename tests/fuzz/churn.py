@@ -524,7 +524,8 @@ class Cluster(ReclaimScene):
             self.turn(pause)
             state = (len(self.ends), len(self.dies), sum(not it.gates for it in self.pods.values()))
             due = min([*self.ends.values(), *self.dies.values()], default=float("inf")) - self.real
-            pause = 1.0 if state != before else max(min(pause * 2.0, due, 60.0), 1.0)
+            longest = 15.0 if self.broken else 60.0  # a turn of one that is refused keeps room from step to step
+            pause = 1.0 if state != before else max(min(pause * 2.0, due, longest), 1.0)
             before = state
             if self.ends or self.dies:
                 self.bound_at = self.real
