@@ -23,6 +23,7 @@ from extender.planner.tuning import Policy
 from extender.policy.alignment import TASK_RULES
 from extender.policy.barrier import last_before_barrier
 from extender.policy.locality import penalised
+from extender.policy.shares import dominant_shares
 
 
 class Terms(NamedTuple):
@@ -153,7 +154,8 @@ class Scores:
         self._classes, self._free = classes, free
         self._rule = TASK_RULES[policy.rule]
         self.progress = DagProgress(waiting, rank=policy.rank)
-        last = last_before_barrier(waiting.finished, barrier=policy.barrier) & ~self.progress.ordered
+        wanted = dominant_shares(classes.whole * waiting.count[:, np.newaxis], classes.total)
+        last = last_before_barrier(waiting.finished, wanted, barrier=policy.barrier) & ~self.progress.ordered
         work = waiting.jobs.work[waiting.job]
         counted_work = np.where(last, 0.0, work) if policy.packing else work
         queue = waiting.jobs.queue[waiting.job] if len(waiting.jobs.queue_weight) > 1 else None

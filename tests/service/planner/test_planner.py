@@ -79,6 +79,13 @@ def test_the_last_tasks_before_a_barrier_go_first():
     assert pairs(once(cluster((10,)), waiting, Policy(srtf=0, barrier=1))) == [(0, 0)]
 
 
+def test_of_a_stage_whose_last_tasks_are_more_than_the_cluster_holds_nobody_goes_before_others():
+    # 5 of 2 fill the cluster of 10 once, and go before the task of 8; 6 do not.
+    few, many = (tasks((0, 1, (8,)), (1, count, (2,), 0, None, 0.95)) for count in (5, 6))
+    assert pairs(once(cluster((10,)), few, Policy(srtf=0)))[0] == (1, 0)
+    assert pairs(once(cluster((10,)), many, Policy(srtf=0)))[0] == (0, 0)
+
+
 def ending(waiting, *, path, left_seconds):
     """Let it be known how long the jobs' chains of stages are, and for how long all work keeps the cluster busy."""
     return replace(waiting, jobs=replace(waiting.jobs, path=np.array(path, float)), left_seconds=left_seconds)

@@ -27,9 +27,14 @@ def test_the_remaining_work_of_a_job_is_that_of_all_its_tasks_that_have_not_ende
 
 
 def test_the_last_tenth_of_a_stage_goes_first_and_at_one_nobody_does():
-    finished = np.array([0.0, 0.89, 0.9, 1.0])
-    assert last_before_barrier(finished, barrier=0.9).tolist() == [False, False, True, True]
-    assert not last_before_barrier(finished, barrier=1.0).any()
+    finished, wanted = np.array([0.0, 0.89, 0.9, 1.0]), np.full(4, 0.1)
+    assert last_before_barrier(finished, wanted, barrier=0.9).tolist() == [False, False, True, True]
+    assert not last_before_barrier(finished, wanted, barrier=1.0).any()
+
+
+def test_the_last_tenth_of_a_stage_goes_first_only_where_the_cluster_holds_all_of_it_at_once():
+    finished, wanted = np.full(3, 0.9), np.array([0.99, 1.0, 1.01])
+    assert last_before_barrier(finished, wanted, barrier=0.9).tolist() == [True, True, False]
 
 
 def test_a_remote_placement_costs_its_penalty():
