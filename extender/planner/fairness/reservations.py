@@ -2,7 +2,7 @@
 
 One claimant a queue, the queue whose turn is next first: the class or gang that has been due for longest; else the one
 that has waited longest of those that outrank others; else, where nothing of a queue below its part fits anywhere, the
-class or gang that has waited longest.
+class or gang that has waited longest, or of the classes of its queue that need the same the first by the score.
 
 A queue is *entitled* to that one if it stays within its part of the cluster with it. To one that is due it is entitled
 if it has no more than its part, and the claimant alone is no more: so it passes its part by that one at most. Else it
@@ -164,7 +164,7 @@ class Reservations:
             if self._any_fits(single[:_CLASSES_TRIED]):
                 continue
             for claimant in self._claimants(rows):
-                if self._is_entitled(claimant) and self._claim(claimant):
+                if self._is_entitled(claimant) and self._claim(self._first_alike(claimant, waits)):
                     break
 
     def outcome(self, now: float) -> Carried:
@@ -228,6 +228,21 @@ class Reservations:
         since = self._board.waiting.since
         rows = (classes & (self._board.fairness.queue == queue) & (since < np.inf)).nonzero()[0]
         return np.asarray(rows[np.argsort(since[rows], kind="stable")])
+
+    def _first_alike(self, claimant: Claimant, classes: Mask) -> Claimant:
+        """Return whose turn it is, by the score, of those of these classes [C] of its queue that need the same."""
+        board, fairness, row = self._board, self._board.fairness, claimant.row
+        waiting, whole = board.waiting, board.classes.whole
+        if claimant.gang >= 0 or waiting.since[row] == -np.inf or waiting.behind is not None:
+            return claimant  # gangs, what a gang that has begun still lacks, and FIFO queues go by age
+        alike = classes & (self._gangs.of < 0) & (fairness.queue == fairness.queue[row])
+        rows = (alike & (waiting.since < np.inf) & (whole == whole[row]).all(axis=1)).nonzero()[0]
+        if waiting.barred is not None:
+            rows = rows[(waiting.barred[rows] == waiting.barred[row]).all(axis=1)]
+        in_line, scores = fairness.next_in_line(rows, np.ones(len(rows), dtype=np.bool_)), board.scores
+        order = np.lexsort((waiting.since[rows], scores.scene.counted_work[rows], -scores.before[rows], ~in_line))
+        first = self._claimant_of(int(rows[order[0]]))
+        return first if self._may_claim(first) else claimant
 
     def _still_valid(self, level: Mask) -> Iterable[tuple[str, Reservation]]:
         """Yield what is still reserved: its class waits, its queue is entitled, its nodes are there, in time.

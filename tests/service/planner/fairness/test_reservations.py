@@ -106,6 +106,16 @@ def test_a_queue_below_its_part_of_which_nothing_fits_has_room_reserved_at_once(
     assert pairs(planner.plan(taken(0, 4), full, 3.0)) == [(0, 0)]
 
 
+def test_of_classes_that_need_the_same_room_is_kept_at_once_for_the_first_by_the_score_not_the_oldest():
+    # Queue 0 has nothing of its half of 8 cores. Its older class has nine times the work of the newer.
+    waiting = in_queues((0, 9, 4), (0, 1, 4), (1, 9, 4), has=[0, 8], running=ends((0, 4), (1, 4)))
+    work = np.array([9.0, 1.0, 1.0, 0.0, 0.0])
+    waiting = replace(waiting, since=np.array([0.0, 0.5, 0.0]), jobs=replace(waiting.jobs, work=work))
+    assert list(reserved_nodes(once(taken(4, 4), waiting, now=1.0))) == ["class1"]
+    barred = np.array([[False, False], [True, False], [False, False]])
+    assert list(reserved_nodes(once(taken(4, 4), replace(waiting, barred=barred), now=1.0))) == ["class0"]
+
+
 def test_who_cannot_have_room_kept_does_not_stand_before_another_of_a_queue_below_its_part():
     # Of 12 cores queue 0 has nothing of its 6. No node of 4 holds class 0; room is kept for class 1.
     waiting = in_queues((0, 1, 5), (0, 1, 4), (1, 9, 1), has=[0, 12], running=ends((0, 4), (1, 4), (2, 4)))
