@@ -89,7 +89,7 @@ class Scene:
     """What score terms may go by, the same for a whole plan: `work` [C] is the remaining work of each one's job.
 
     `last` [C] are the last tasks before a barrier, which with packing have no `counted_work` [C]. `queue` [C] is the
-    row of each one's queue; None where there is one queue.
+    row of each one's queue; None where there is one queue, or where jobs of several are compared (`queue_kappa`).
     """
 
     policy: Policy
@@ -116,8 +116,8 @@ class ScoreTerm:
 def _remaining_work(scene: Scene, candidates: NodeCandidates, aligned: Floats) -> Floats:
     """Return -eps x remaining work, eps = m x mean(alignment) / mean(work) over the candidates (Tetris, 3.3.2).
 
-    Each queue has its own eps, over its own candidates: jobs are compared inside a queue. With one eps for all, the
-    large jobs of one queue (or a FIFO queue, which counts as one job) would make those of another look alike.
+    Each queue has its own eps, over its own candidates, where jobs are compared inside a queue: with one eps for all,
+    the large jobs of one queue (or a FIFO queue, which counts as one job) would make those of another look alike.
     Without packing it is minus the part of the queue's remaining work: then nothing else counts.
     """
     policy, rows = scene.policy, candidates.rows
@@ -158,7 +158,8 @@ class Scores:
         last = last_before_barrier(waiting.finished, wanted, barrier=policy.barrier) & ~self.progress.ordered
         work = waiting.jobs.work[waiting.job]
         counted_work = np.where(last, 0.0, work) if policy.packing else work
-        queue = waiting.jobs.queue[waiting.job] if len(waiting.jobs.queue_weight) > 1 else None
+        apart = len(waiting.jobs.queue_weight) > 1 and not policy.queue_kappa
+        queue = waiting.jobs.queue[waiting.job] if apart else None
         self.scene = Scene(policy, waiting, classes, work, last, counted_work, queue)
         self.before = before_others(policy, waiting, last)
         self._some_before = bool(np.count_nonzero(self.before))

@@ -56,6 +56,14 @@ def test_by_default_queues_take_turns_and_with_kappa_the_score_decides_for_as_lo
     assert [row for row, _ in pairs(once(cluster((10,)), waiting, loose))][:4] == [0, 0, 0, 1]
 
 
+def test_with_kappa_the_job_with_less_work_goes_first_in_whichever_queue_it_is():
+    # Each queue has one job. By its own queue's mean each has as much work as the other.
+    waiting = in_queues(tasks((0, 5, (1.0,)), (1, 5, (1.0,))), [1.0, 1.0])
+    waiting = replace(waiting, jobs=replace(waiting.jobs, work=np.array([9.0, 1.0])))
+    policy = Policy(fairness=0.0, queue_kappa=0.2)
+    assert [row for row, _ in pairs(once(cluster((10,)), waiting, policy))][:4] == [1, 1, 1, 0]
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 30), st.sampled_from([1.0, 2.0, 3.0])), min_size=2, max_size=4),
     st.lists(st.sampled_from([1.0, 2.0, 5.0]), min_size=4, max_size=4),
