@@ -66,6 +66,9 @@ class _Report(msgspec.Struct):
     rests: dict[str, float] = msgspec.field(default_factory=dict)
 
 
+_decode = msgspec.json.Decoder(_Report).decode
+
+
 def written(report: WaitReport) -> bytes:
     """Return a report as JSON; infinite numbers are null there."""
     return msgspec.json.encode(report)
@@ -74,7 +77,7 @@ def written(report: WaitReport) -> bytes:
 def read(source: str, text: str) -> WaitReport:
     """Return the report in a JSON text. Raises ClusterError where it holds none."""
     try:
-        report = msgspec.json.decode(text, type=_Report)
+        report = _decode(text)
     except msgspec.DecodeError as error:
         raise ClusterError(f"{source}: this does not say how long jobs have waited: {error}") from None
     jobs = {

@@ -45,6 +45,9 @@ class _Version(msgspec.Struct, rename="camel"):
     git_version: str = ""
 
 
+_decode_version = msgspec.json.Decoder(_Version).decode
+
+
 class Api:
     """One API server. Every failure to reach it, and every refusal, is a ClusterError."""
 
@@ -93,7 +96,7 @@ class Api:
     def check_version(self) -> str:
         """Return the server's version. Raises ClusterError if it is older than what the design needs."""
         try:
-            version = msgspec.json.decode(whole(self.get("/version"), "GET /version"), type=_Version)
+            version = _decode_version(whole(self.get("/version"), "GET /version"))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ClusterError(f"GET /version: the answer is not an API server's: {error}") from None
         minor = int("".join(c for c in version.minor if c.isdigit()) or 0)

@@ -62,6 +62,9 @@ class Autoscaler(msgspec.Struct):
     spec: AutoscalerSpec = msgspec.field(default_factory=AutoscalerSpec)
 
 
+_decode = msgspec.json.Decoder(Autoscaler).decode
+
+
 class Autoscalers:
     """The autoscalers of one API server. Any thread."""
 
@@ -96,9 +99,8 @@ class Autoscalers:
 
     def _read(self, path: str) -> set[Target]:
         """Return what the autoscalers at a path are for; nothing where the cluster has no such kind."""
-        decode = msgspec.json.Decoder(Autoscaler).decode
         try:
-            found = [decode(raw) for raw in listed(self._api, path)[0]]
+            found = [_decode(raw) for raw in listed(self._api, path)[0]]
         except Refused as refusal:
             if refusal.is_not_found:
                 return set()

@@ -72,6 +72,14 @@ class _Status(msgspec.Struct):
     message: str = ""
 
 
+# Made here, by one thread: several that make the first decoder of one type at the same moment end the process (msgspec
+# 0.22 lets the others use a type that is made in part).
+_decode_list = msgspec.json.Decoder(_List).decode
+_decode_change = msgspec.json.Decoder(_Change).decode
+_decode_versioned = msgspec.json.Decoder(_Versioned).decode
+_decode_status = msgspec.json.Decoder(_Status).decode
+
+
 @dataclass(frozen=True, slots=True)
 class Resource:
     """How one resource is read: its path, and how its objects become events.
@@ -109,7 +117,7 @@ def _objects(api: Api, path: str, page: _List, turned: Callable[[], None]) -> It
 
 def _page(api: Api, path: str, token: str) -> _List:
     params = [("limit", str(_PAGE))] + ([("continue", token)] if token else [])
-    return msgspec.json.decode(whole(api.get(path, params), f"GET {path}"), type=_List)
+    return _decode_list(whole(api.get(path, params), f"GET {path}"))
 
 
 def pods() -> Resource:
@@ -120,7 +128,7 @@ def pods() -> Resource:
         path="/api/v1/pods",
         listed=lambda raws: PodsListed([read(raw) for raw in raws]),
         seen=lambda raw: PodSeen(read(raw)),
-        gone=lambda raw: PodGone(msgspec.json.decode(raw, type=_Versioned).metadata.uid),
+        gone=lambda raw: PodGone(_decode_versioned(raw).metadata.uid),
     )
 
 
@@ -249,7 +257,7 @@ class Watch:
         self._uptime = (self._uptime[0], self._clock())
         try:
             for line in _lines(stream) if not self._stopped.is_set() else ():
-                yield self._take(msgspec.json.decode(line, type=_Change))
+                yield self._take(_decode_change(line))
                 if self._stopped.is_set():
                     return
         finally:
@@ -274,13 +282,13 @@ class Watch:
 
     def _take(self, change: _Change) -> str:
         if change.type == "ERROR":
-            status = msgspec.json.decode(change.object, type=_Status)
+            status = _decode_status(change.object)
             log.info("watch expired", resource=self.resource.name, code=status.code, message=status.message)
             raise _Expired
         if change.type != "BOOKMARK":
             self._sink((self.resource.gone if change.type == "DELETED" else self.resource.seen)(change.object))
         self._heard()
-        return msgspec.json.decode(change.object, type=_Versioned).metadata.resource_version
+        return _decode_versioned(change.object).metadata.resource_version
 
     def _disconnect(self) -> None:
         self._uptime = (self.connected_seconds(self._clock()), None)

@@ -59,10 +59,13 @@ class _Reply(Reply):
     data: _Vector | None = None
 
 
+_decode = msgspec.json.Decoder(_Reply).decode
+
+
 def answer(body: bytes) -> PrometheusAnswer:
     """Return what an answer says. Raises UsageError: malformed, refused, partial, or given with warnings."""
     try:
-        reply = msgspec.json.decode(body, type=_Reply)
+        reply = _decode(body)
         result = [] if reply.data is None else reply.data.result
         rows = tuple(Row(series.metric, float(series.value[1])) for series in result)
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:

@@ -37,10 +37,13 @@ class _Reply(Reply):
     data: _Matrix | None = None
 
 
+_decode = msgspec.json.Decoder(_Reply).decode
+
+
 def series(body: bytes) -> list[Series]:
     """Return what an answer says. Raises UsageError: malformed, refused, partial, or given with warnings."""
     try:
-        reply = msgspec.json.decode(body, type=_Reply)
+        reply = _decode(body)
         matrix = reply.data
         if matrix is not None and len(matrix.result) > MOST_SERIES:
             raise UsageError(

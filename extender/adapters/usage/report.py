@@ -82,9 +82,12 @@ def written(report: UsageReport) -> bytes:
     return msgspec.json.encode(report)
 
 
+_decode = msgspec.json.Decoder(UsageReport).decode
+
+
 def read(source: str, text: str) -> UsageReport:
     """Return the report in a JSON text. Raises ClusterError where it holds none."""
     try:
-        return msgspec.json.decode(text, type=UsageReport)
+        return _decode(text)
     except msgspec.DecodeError as error:
         raise ClusterError(f"{source}: this does not say what is measured: {error}") from None

@@ -55,6 +55,9 @@ class RegularRequests(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
         return text
 
 
+_decode = msgspec.json.Decoder(RegularRequests).decode
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What a pod needs, and whether it is opportunistic; `regular_requests` where it may become regular again.
@@ -87,7 +90,7 @@ def regular_requests(annotation: str | None, pod: PodResources | None = None) ->
         return None
     require_at_most(LONGEST_REQUESTS, annotation, REGULAR_REQUESTS_ANNOTATION)
     try:
-        requests = msgspec.json.decode(annotation, type=RegularRequests)
+        requests = _decode(annotation)
         if not any(requests.parts):
             raise BadQuantity("no request in it")
         for part in requests.parts:
