@@ -5,23 +5,36 @@ other extenders), and never asks us about them. Such a pod would keep its turn, 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from extender.control.backlog.pending_writes import doubled
 
-GAP_SECONDS = 1.0
+_GAP_SECONDS = 1.0
 """A turn that is back before this time is over is still the same: plan by plan it may be that of one and of another."""
 
 _LONGEST_SECONDS = 300.0
 
+AnyTurn = TypeVar("AnyTurn", bound="Turn")
+
 
 @dataclass(slots=True)
-class _Turn:
-    """Since when a class has its turn, and since when it has it no more; infinite while it has it."""
+class Turn:
+    """Since when somebody has a turn, and since when not any more; infinite while it goes on."""
 
     since: float
     ended: float = math.inf
+
+
+def end_turns(turns: dict[str, AnyTurn], those_with_one: Container[str], now: float) -> None:
+    """End the turns of all but those who have one now, and forget turns that are not back soon enough."""
+    for name, turn in [*turns.items()]:
+        turn.ended = min(turn.ended, now)
+        if now - turn.ended >= _GAP_SECONDS:
+            del turns[name]
+        elif name in those_with_one:
+            turn.ended = math.inf
 
 
 @dataclass(slots=True)
@@ -43,20 +56,15 @@ class UnusedTurns:
 
     def __init__(self, *, refused_seconds: float, untried_seconds: float, again_seconds: float = 30.0) -> None:
         self._refused, self._untried, self._again = refused_seconds, untried_seconds, again_seconds
-        self._turns: dict[str, _Turn] = {}
+        self._turns: dict[str, Turn] = {}
         self._rests: dict[str, _Rest] = {}
 
     def note(self, turns: Mapping[str, bool], now: float) -> None:
         """Note which classes have turns now, and whether some of their pods were never tried."""
-        for name, turn in [*self._turns.items()]:
-            turn.ended = min(turn.ended, now)
-            if now - turn.ended >= GAP_SECONDS:
-                del self._turns[name]
-            elif name in turns:
-                turn.ended = math.inf
+        end_turns(self._turns, turns, now)
         out = self.out(now)
         for name, untried in turns.items():
-            turn = self._turns.setdefault(name, _Turn(now))
+            turn = self._turns.setdefault(name, Turn(now))
             if name not in out and now - turn.since >= (self._untried if untried else self._refused):
                 times = self._rests[name].times + 1 if name in self._rests else 1
                 self._rests[name] = _Rest(now, times)

@@ -15,7 +15,7 @@ import structlog
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.task_classes import PodPhase, TaskClass
-from extender.control.filter_order.unused_turns import GAP_SECONDS, UnusedTurns
+from extender.control.filter_order.unused_turns import Turn, UnusedTurns, end_turns
 from extender.errors import ClusterError
 
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -55,13 +55,11 @@ class WakePolicy:
 
 
 @dataclass(slots=True)
-class _Turn:
-    """Since when it is a pod's turn, when it is due to be called, how many calls there were; when it ended."""
+class _Turn(Turn):
+    """A pod's turn: when it is due to be called, and how many calls there were."""
 
-    since: float
     due: float = 0.0
     calls: int = 0
-    ended: float = math.inf
 
 
 class Waker:
@@ -113,7 +111,7 @@ class Waker:
                 for task_class, count in turns.items()
                 for pod in self._asleep(task_class, count, uids)
             ]
-        self._end_turns({pod.uid for _, pod in asleep}, now)
+        end_turns(self._turns, {pod.uid for _, pod in asleep}, now)
         for task_class, pod in asleep:
             # 2. Until its first call a pod gets time to be woken by an event.
             turn = self._turns.setdefault(pod.uid, _Turn(now))
@@ -129,15 +127,6 @@ class Waker:
     def next_due(self) -> float:
         """Return when the next pod is due; infinite where none is."""
         return min((turn.due for turn in self._turns.values() if turn.ended == math.inf), default=float("inf"))
-
-    def _end_turns(self, asleep: Set[str], now: float) -> None:
-        """Forget the turns that are over, but for those of these pods that are back soon enough."""
-        for uid, turn in [*self._turns.items()]:
-            turn.ended = min(turn.ended, now)
-            if now - turn.ended >= GAP_SECONDS:
-                del self._turns[uid]
-            elif uid in asleep:
-                turn.ended = math.inf
 
     def _note(self, turns: Mapping[TaskClass, int], now: float) -> None:
         for task_class in turns:

@@ -41,7 +41,7 @@ _CLASSES_LOOKED_AT = 256
 _QUEUES_TRIED = 16
 _LONGEST_STEP_SECONDS = 300.0
 _LEAST_SAVED = 0.25
-"""Of its part: in the mean over time it takes no more than that beyond its part."""
+"""Of the queue's part. So over time a queue takes at most a quarter of its part beyond it by this."""
 _LEAST_LAPSE_SECONDS, _LONGEST_LAPSE_SECONDS = 60.0, 3600.0
 _MOST_LATE_SECONDS = 3600.0
 _ROUNDING = 1e-9
@@ -195,12 +195,12 @@ class Reservations:
         """Yield the first of these classes, or their gangs, that may claim room, each once; not all of very many."""
         few = len(rows) <= _CLASSES_TRIED
         hopeful = rows.tolist() if few else self._some_with_room(rows, room_to_come(self._board))
-        first: set[int] = set()
+        found: set[int] = set()
         for claimant in map(self._claimant_of, hopeful):
-            if claimant.row not in first and self._may_claim(claimant):
-                first.add(claimant.row)
+            if claimant.row not in found and self._may_claim(claimant):
+                found.add(claimant.row)
                 yield claimant
-            if len(first) >= _CLASSES_TRIED:
+            if len(found) >= _CLASSES_TRIED:
                 return
 
     def _some_with_room(self, rows: Rows, room: Floats) -> Iterable[int]:

@@ -201,31 +201,17 @@ def test_room_farther_away_is_made_after_the_wait_for_locality_and_for_the_next_
     assert passed_over == pytest.approx(20.0, abs=5.0)
 
 
-def test_the_wait_does_not_pass_while_no_room_could_be_made():
+@pytest.mark.parametrize(("before", "left"), [(0, 15), (40, 5)], ids=["from the start", "after half of the wait"])
+def test_the_wait_does_not_pass_while_no_room_could_be_made(before, left):
     scene = far_only(20.0)
+    scene.run(before)
     there = [name for name in scene.pods if name.startswith("an2")]
     for name in there:
         scene.change(name, owner="")
     scene.run(100)
     for name in there:
         scene.change(name, owner="replicas")
-    scene.run(15)
-    assert scene.asked == []
-    scene.run(15)
-    assert len(scene.evicted) == 2
-
-
-def test_nor_does_it_go_on_once_no_room_could_be_made_any_more():
-    # As above, after 10 of the 20 s.
-    scene = far_only(20.0)
-    scene.run(40)
-    there = [name for name in scene.pods if name.startswith("an2")]
-    for name in there:
-        scene.change(name, owner="")
-    scene.run(100)
-    for name in there:
-        scene.change(name, owner="replicas")
-    scene.run(5)
+    scene.run(left)
     assert scene.asked == []
     scene.run(15)
     assert len(scene.evicted) == 2
