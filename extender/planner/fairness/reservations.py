@@ -39,6 +39,7 @@ _NODES_TRIED = 16
 _CLASSES_TRIED = 16
 _CLASSES_LOOKED_AT = 256
 _QUEUES_TRIED = 16
+_QUEUES_LOOKED_AT = 64
 _LONGEST_STEP_SECONDS = 300.0
 _LEAST_SAVED = 0.25
 """Of the queue's part. So over time a queue takes at most a quarter of its part beyond it by this."""
@@ -284,14 +285,23 @@ class Reservations:
         return Claimant(tuple(rows), tuple(tasks), gang)
 
     def _queues(self, classes: Mask) -> list[int]:
-        """Return the queues of these classes [C] without a reservation, the next one first; not all of very many."""
+        """Return the queues of these classes [C] without a reservation, the next one first; not all of very many.
+
+        Where there are many, those are left out of which nothing will have room: they would stand before all others.
+        """
         if not np.count_nonzero(classes):  # as a rule nobody is due, and nobody outranks others
             return []
         fairness = self._board.fairness
         queues = np.unique(fairness.queue[classes])
         has = {int(fairness.queue[self._row[name]]) for name in self.reserved}
         order = queues[np.argsort(fairness.queues.keys()[queues], kind="stable")].tolist()
-        return [queue for queue in order if queue not in has][:_QUEUES_TRIED]
+        order = [queue for queue in order if queue not in has]
+        if len(order) > _QUEUES_TRIED:
+            room, rows = room_to_come(self._board), classes.nonzero()[0]
+            each = (rows[fairness.queue[rows] == queue][:_CLASSES_TRIED] for queue in order[:_QUEUES_LOOKED_AT])
+            hopeful = (fit_somewhere(self._board.waiting, room, some).any() for some in each)
+            order = [queue for queue, is_hopeful in zip(order, hopeful, strict=False) if is_hopeful]
+        return order[:_QUEUES_TRIED]
 
     def _may_claim(self, claimant: Claimant) -> bool:
         if claimant.gang >= 0 and sum(claimant.tasks) < self._gangs.least[claimant.gang]:

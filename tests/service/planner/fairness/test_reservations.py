@@ -85,6 +85,16 @@ def test_however_many_wait_for_what_never_comes_do_not_stand_before_another_that
     assert list(reserved_nodes(once(taken(3, 3), waiting, now=LATE))) == ["class20"]
 
 
+@pytest.mark.parametrize("now", [1.0, LATE], ids=["not due", "due"])
+def test_however_many_queues_wait_for_what_never_comes_do_not_stand_before_another(now):
+    # As above, each of the first 20 in a queue of its own.
+    queues = [(queue, 1, 2) for queue in range(20)]
+    waiting = in_queues(*queues, (20, 1, 4), weight=[0.01] * 20 + [1.0], running=ends((1, 4)))
+    many = np.arange(21) < 20
+    waiting = replace(waiting, barred=np.stack((~many, many), axis=1))
+    assert list(reserved_nodes(once(taken(3, 4), waiting, now=now))) == ["class20"]
+
+
 def test_all_that_is_kept_is_at_most_a_part_of_the_cluster_but_for_one_claimant():
     # Two due classes of 4 of 40 cores each, in two queues: a tenth each. With 5 % one has a node, with 20 % both.
     waiting = in_queues((0, 1, 4), (1, 1, 4), running=ends(*((node, 3) for node in range(10))))
