@@ -1,6 +1,7 @@
 """`dovetail explain`, `queues` and `doctor`: read the cluster, ask `control`'s own functions, return what to print."""
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 from extender.adapters.http.wait_report import WaitReport
 from extender.adapters.kube.api import Refused, connect, default_namespace
 from extender.adapters.kube.decoding import is_refusal
+from extender.adapters.kube.watching import pods
 from extender.app.inspection import tables
 from extender.app.inspection.checks import Diagnosis
 from extender.app.inspection.known_holding import lease_of, new_pods
@@ -19,6 +21,7 @@ from extender.app.inspection.page import WIDE, Page, page_of_terminal
 from extender.app.inspection.pod_text import pod_text
 from extender.app.inspection.query import Query
 from extender.app.inspection.reading import NotAllowed, Reader, in_short, look, policy_in_force, settings_of
+from extender.cluster.events import PodsListed
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.errors import DovetailError
@@ -76,7 +79,9 @@ def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool
         refusal,
         waits_known=report is not None,
         most_nodes=_MOST_NODES_WIDE if query.wide else MOST_NODES,
-        preempted=preemption_of(reader, namespace, pod_name, pod.uid) if pod.leaving or pod.failed else "",
+        preempted=_named(preemption_of(reader, namespace, pod_name, pod.uid), cluster.pods)
+        if pod.leaving or pod.failed
+        else "",
         stays=_stays(reader, pod) if idle else "",
         new_pods=new_pods(reader, settings) if waiting else None,
         idle=(waits if isinstance(waits, str) else report.idle if report else None) if idle else None,
@@ -135,11 +140,18 @@ def _read_pod(reader: Reader, namespace: str, name: str) -> dict[str, Any]:
     except Refused as refusal:
         if refusal.is_not_found:
             if why := preemption_of(reader, namespace, name):
+                listed = reader.event(pods())
+                why = _named(why, listed.pods if isinstance(listed, PodsListed) else ())
                 raise NoSuchPod(f"pod {namespace}/{name} is gone, preempted: {why}") from None
             hint = "accepted: NAME with --namespace, or NAMESPACE/NAME, of one that exists"
             raise NoSuchPod(f"there is no pod {namespace}/{name}; {hint}") from None
         raise NotAllowed(f"pod {namespace}/{name} cannot be read: {in_short(refusal)}") from None
     return raw
+
+
+def _named(why: str, others: Iterable[Pod]) -> str:
+    """Return why a pod was preempted, with the name of the pod for which it was: kube-scheduler says its UID."""
+    return next((why.replace(pod.uid, f"{pod.namespace}/{pod.name}") for pod in others if pod.uid in why.split()), why)
 
 
 def _changes(order: PlannedOrder, pod: Pod, settings: Settings, unknown: str, unled: str) -> list[str]:

@@ -245,6 +245,19 @@ def test_a_pod_that_is_gone_says_that_it_was_preempted(tmp_path):
     assert str(done.exception) == "pod d/gone is gone, preempted: it ran on what others had reserved"
 
 
+def test_of_a_pod_that_kube_scheduler_preempted_it_says_by_which_pod(tmp_path):
+    preempted = {
+        "involvedObject": {"kind": "Pod", "name": "gone", "uid": "v"},
+        "reason": "Preempted",
+        "message": "Preempted by pod u on node n",
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingComponent": "dovetail",
+    }
+    with cluster(**everything(), **{"/api/v1/namespaces/d/events": items(preempted)}) as url:
+        done = CliRunner().invoke(cli, ["explain", "pod", "d/gone", f"--kubeconfig={kubeconfig(tmp_path, url)}"])
+    assert str(done.exception) == "pod d/gone is gone, preempted: Preempted by pod d/a on node n"
+
+
 @pytest.mark.parametrize(
     ("since", "said"),
     [

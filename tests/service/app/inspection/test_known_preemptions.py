@@ -9,12 +9,12 @@ from tests.service.app.inspection.api_server import items, server
 EVENTS = "/api/v1/namespaces/d/events"
 
 
-def event(message, *, name="a", uid="u", at="2026-01-01T00:00:00Z", reason="Preempted", component="dovetail"):
+def event(message, *, name="a", uid="u", at="2026-01-01T00:00:00Z", reason="Preempted"):
     return {
         "involvedObject": {"kind": "Pod", "name": name, "uid": uid},
         "reason": reason,
         "message": message,
-        "source": {"component": component},
+        "source": {"component": "dovetail"},
         "lastTimestamp": at,
     }
 
@@ -32,9 +32,12 @@ def test_what_was_reclaimed_for_another_queue_is_a_preemption_too():
     assert known(event("evicted so that queue b gets its fair share", reason="Reclaimed")).startswith("evicted so that")
 
 
-@pytest.mark.parametrize(
-    "other", [{"name": "b"}, {"reason": "Held"}, {"component": "default-scheduler"}, {"uid": "another"}]
-)
+def test_kube_scheduler_s_event_says_why_too():
+    theirs = {"source": {}, "lastTimestamp": None, "eventTime": "2026-01-01T00:00:01.000000Z"}
+    assert known(event("before"), event("Preempted by pod x on node n") | theirs) == "Preempted by pod x on node n"
+
+
+@pytest.mark.parametrize("other", [{"name": "b"}, {"reason": "Held"}, {"uid": "another"}])
 def test_events_of_others_say_nothing(other):
     assert not known(event("it", **other), uid="u")
 
