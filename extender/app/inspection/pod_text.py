@@ -56,8 +56,9 @@ def _state(pod: Explanation) -> str:
     if pod.state == RELEASED:
         return f"released, waits for kube-scheduler, {waited} after its creation"
     if pod.state in (BOUND, FINISHED) and pod.node:
+        gone = "" if pod.use or pod.state == FINISHED else ", which is not there"
         leaving = ", being deleted" if pod.leaving else ""
-        return f"{pod.state} {'to' if pod.state == BOUND else 'on'} node {pod.node}{leaving}"
+        return f"{pod.state} {'to' if pod.state == BOUND else 'on'} node {pod.node}{gone}{leaving}"
     if pod.state == OTHERS:
         return f"{pod.state}: scheduler {pod.scheduler} decides{_refused_for(pod)}"
     return pod.state

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from extender.app.inspection.pod_text import pod_text
-from extender.explain.pod import Explanation
+from extender.explain.pod import Explanation, Use
 from extender.planner import WaitLeft
 
 
@@ -48,8 +48,14 @@ def test_a_pod_that_is_not_ours_is_told_by_whom_and_for_what_it_was_refused():
 
 
 def test_a_pod_on_a_node_says_that_it_is_being_deleted():
-    text = pod_text(Explanation("d/a", "bound", 3.0, {}, 0, "s", node="n1", leaving=True))
-    assert text.splitlines()[0] == "Pod d/a: bound to node n1, being deleted"
+    found = Explanation("d/a", "bound", 3.0, {}, 0, "s", node="n1", leaving=True, use={"pods": Use(1.0, 110.0)})
+    assert pod_text(found).splitlines()[0] == "Pod d/a: bound to node n1, being deleted"
+
+
+def test_a_pod_says_that_its_node_is_not_there():
+    found = Explanation("d/a", "bound", 3.0, {}, 0, "s", node="n1")
+    assert pod_text(found).splitlines()[0] == "Pod d/a: bound to node n1, which is not there"
+    assert pod_text(dataclasses.replace(found, state="finished")).splitlines()[0] == "Pod d/a: finished on node n1"
 
 
 REQUESTS = {"cpu": 2000.0, "memory": 4.0 * 2**30}
