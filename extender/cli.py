@@ -43,8 +43,9 @@ for command in (serve, control, explain, queues, doctor, drain, locality, record
 
 def main() -> None:
     """Run the command; a mistake of the user ends in one line, not in a traceback."""
-    if sys.stdin is None:  # closed: as one that has ended
-        sys.stdin = Path(os.devnull).open()  # noqa: SIM115 - lasts as long as the process
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed: it has ended, or nobody reads it
+            setattr(sys, name, Path(os.devnull).open(mode, errors="backslashreplace"))  # noqa: SIM115 - as long as we last
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not have every letter of a name
     try:

@@ -2,6 +2,8 @@
 
 import html
 import json
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -69,6 +71,12 @@ def test_the_report_as_json_has_the_same_figures(recording):
     # 10 % of a node: 0.4 cores and 0.8 GiB. Each node has 2 cores left: five units, and 6 GiB would take seven.
     assert found["now"]["units"] == 50
     assert found["now"]["after"] == {"cpu": 100.0, "memory": 75.0}
+
+
+def test_the_json_is_all_that_is_written_where_standard_error_is_closed(recording):
+    command = f"exec {sys.executable} -m extender packing report {recording} --json --trials 1 2>&-"
+    done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, check=True)
+    assert json.loads(done.stdout)["machines"] == 10
 
 
 def test_memory_that_strands_cpu_is_said_with_its_nodes(tmp_path):
