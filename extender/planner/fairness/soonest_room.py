@@ -66,7 +66,7 @@ def _soonest_nodes(board: Board, claimant: Claimant, now: float) -> tuple[list[t
         times = np.where(able, times_fits(room, demand), 0.0)
         for node in np.argsort(np.where(times > 0, last_end, np.inf), kind="stable").tolist():
             count = int(min(left, times[node]))
-            if left <= 0 or count <= 0:
+            if count <= 0:
                 break
             places.append((row, node, count))
             room[node] -= count * demand
@@ -91,14 +91,12 @@ def on_empty_nodes(board: Board, row: int) -> tuple[Mask, Mask]:
     """Return on which nodes a task would read if all were empty, and on which it could start at all [N]."""
     waiting, classes = board.waiting, board.classes
     near = (board.sources.local_on_all(np.array([row]))[0] > 0) & needs_fit(classes.capacity.T, classes.here_needs[row])
-    far = needs_fit(classes.capacity.T, classes.away_needs[row])
-    if classes.own[row]:
-        far[:] = False
-    else:
+    able = near.copy()
+    if not classes.own[row]:
         free = classes.capacity.copy()
         empty = Sources(classes, waiting.inputs, waiting.count, free, headroom=0.0, excess=0.0)
-        far &= empty.able(np.array([row]), np.arange(len(far)))[0]
-    able = near | far
+        far = needs_fit(classes.capacity.T, classes.away_needs[row])
+        able |= far & empty.able(np.array([row]), np.arange(len(far)))[0]
     if waiting.barred is not None:
         able &= ~waiting.barred[row]
     return near, able

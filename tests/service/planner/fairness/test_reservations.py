@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from extender.cluster.waiting import Blocks, Running
+from extender.cluster.waiting import Blocks, Running, Shuffle
 from extender.planner import Carried, Planner, Policy
 from extender.planner.plan import DueTime, Lapse, Reservation
 from tests.service.planner.fairness.test_turn import in_queues, taken
@@ -251,19 +251,52 @@ def test_a_gang_has_room_kept_for_all_of_it_and_no_more_or_none():
     assert not once(taken(4, 4, 4), only_n0, now=1.0).carried.reserved
 
 
-def test_two_classes_of_a_gang_have_room_kept_beside_one_another():
-    # Each node of 4 cores holds one task of 3: the second class has the node that is free at 1050.
+@pytest.mark.parametrize(("cores", "node", "ready"), [(1, "n0", 1010.0), (2, "n1", 1050.0)])
+def test_two_classes_of_a_gang_have_room_kept_beside_one_another(cores, node, ready):
+    # The first has three tasks of one of the 4 cores of n0, so one is left; the next node is free at 1050.
     running = replace(ends((0, 4), (1, 4), (2, 4)), ends_at=np.array([1010.0, 1050.0, 1090.0]))
-    waiting = in_queues((0, 1, 3), (0, 1, 3), (1, 9, 1), has=[0, 12], running=running)
-    waiting = replace(waiting, gang=np.array([0, 0, -1]), gang_least=np.array([2]))
+    waiting = in_queues((0, 3, 1), (0, 1, cores), (1, 9, 1), has=[0, 12], running=running)
+    waiting = replace(waiting, gang=np.array([0, 0, -1]), gang_least=np.array([4]))
     kept = once(taken(4, 4, 4), waiting, now=1.0).carried.reserved["class0"]
-    assert (kept.room, kept.ready) == ((("class0", "n0", 1), ("class1", "n1", 1)), 1050.0)
+    assert (kept.room, kept.ready) == ((("class0", "n0", 3), ("class1", node, 1)), ready)
 
 
 def test_where_nobody_knows_what_runs_the_first_node_that_is_large_enough_is_kept_for_a_time():
     full = cluster((2,), (4,), (4,), allocated=[[2, *[0] * 5], [4, *[0] * 5], [4, *[0] * 5]])
     plan = once(full, tasks((0, 1, (4,))), now=LATE)
-    assert (reserved_nodes(plan), plan.again_at) == ({"class0": ["n1"]}, LATE + 1200)
+    assert (plan.carried.reserved["class0"].room, plan.again_at) == ((("class0", "n1", 1),), LATE + 1200)
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["nobody knows what runs", "what runs ends"])
+def test_two_gangs_have_room_kept_on_nodes_of_their_own(known):
+    # Each wants two nodes whole, of four that are full.
+    running = ends(*((node, 4) for node in range(4))) if known else None
+    waiting = in_queues((0, 2, 4), (1, 2, 4), running=running)
+    waiting = replace(waiting, gang=np.array([0, 1]), gang_least=np.array([2, 2]))
+    plan = once(taken(4, 4, 4, 4), waiting, Policy(reservable=1.0), now=LATE)
+    assert reserved_nodes(plan) == {"class0": ["n0", "n1"], "class1": ["n2", "n3"]}
+
+
+@pytest.mark.parametrize(("count", "ready"), [(3, 1050.0), (4, None)])
+def test_a_gang_has_no_room_kept_where_something_runs_that_never_ends_but_beside_that(count, ready):
+    running = replace(ends((0, 1), (0, 3)), ends_at=np.array([np.inf, 1050.0]))
+    waiting = replace(tasks((0, count, (1,)), running=running), gang=np.array([0]), gang_least=np.array([count]))
+    kept = once(taken(4), waiting, now=LATE).carried.reserved.get("class0")
+    assert (kept and kept.ready) == ready
+
+
+@pytest.mark.parametrize("shuffles", [0, 9])
+@pytest.mark.parametrize("of_block", [True, False])
+def test_room_is_kept_for_who_will_read_over_the_network(of_block, shuffles):
+    # n0 is too small for the 4 cores, and has the block, or all that the shuffle reads. Other shuffles wait for disks.
+    source = Blocks(np.array([[0]]), np.ones(1, bool), 2) if of_block else Shuffle(np.array([0]), np.array([50.0]))
+    others = Shuffle(np.array([0, 1]), np.array([25.0, 25.0]))
+    waiting = tasks((0, 1, (4,), 50, source), (0, shuffles, (2,), 50, others), running=ends((1, 4)))
+    waiting = replace(waiting, since=np.array([0.0, LATE]))
+    sizes = [(1, 9, 60, 60, 60, 60), (4, 9, 60, 60, 60, 60)]
+    snapshot = cluster(*sizes, allocated=[[1, *[0] * 5], [4, *[0] * 5]])
+    plan = once(snapshot, waiting, Policy(headroom=0.9), now=LATE)
+    assert (pairs(plan), reserved_nodes(plan)) == ([], {"class0": ["n1"]})
 
 
 def test_one_task_that_exceeds_its_queues_share_is_paid_for_by_what_the_queue_is_owed():
