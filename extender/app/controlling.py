@@ -47,9 +47,10 @@ from extender.control.leading import Leader, LeaseTimes
 from extender.control.reclaim.evictions import Evictions
 from extender.control.reclaim.locality_waits import LocalityWaits
 from extender.control.reclaim.loop import Reclaimer, Timeouts
-from extender.control.release.loop import Pace, Releaser
+from extender.control.release.loop import Releaser
 from extender.control.release.room_for_all import RoomForAll
 from extender.control.release.sending import Sender
+from extender.control.release.slots import Pace
 from extender.errors import ClusterError
 from extender.explain.events import Teller
 from extender.explain.observing import LEAST_SECONDS, Observer

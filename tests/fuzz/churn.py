@@ -21,7 +21,7 @@ from extender.cluster.model import HOLD_GATE
 from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import Backlog
 from extender.control.reclaim.loop import Timeouts
-from extender.control.release.loop import Pace
+from extender.control.release.slots import Pace
 from extender.errors import ClusterError
 from extender.planner import Policy
 from extender.verdict import judge

@@ -1,6 +1,6 @@
 """The release loop: plans over all that waits, nominates and releases the pods whose turn it is, tidies up.
 
-`loop` is the step from beginning to end. Its parts: `recover` (what was left undone), `refusals` (shapes that
-kube-scheduler refuses), `unanswered` (pods of which it says nothing), `planned` (which pods of a plan go),
-`without_node` (who is released to no node), `sending` (the writes), `write_order` (their order).
+`loop` is the step from beginning to end. Its parts: `recover` (what was left undone), `slots` (how many more may go),
+`refusals` (shapes that kube-scheduler refuses), `unanswered` (pods of which it says nothing), `planned` (which pods of
+a plan go), `without_node` (who is released to no node), `sending` (the writes), `write_order` (their order).
 """

@@ -6,66 +6,42 @@ yet is in flight (`ClusterView.flights`) and claimed (`backlog.writes.in_progres
 """
 
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Protocol
 
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.calm import calm_demand
 from extender.control.filter_order.waking import Waker
 from extender.control.holding.room_wanted import RoomWanted
-from extender.control.opportunistic.promises import Promises
 from extender.control.plan_input.builder import PlanInput, note_gang_turns
 from extender.control.pod_shapes import Shape, shape_of
 from extender.control.preemption.regular_first import RegularFirst
 from extender.control.queues.passed_over import PassedOver, PassedOverNow, passed_over_in
 from extender.control.release.planned import Planned, PlannedReleases, UngatedTurns, regular_only
-from extender.control.release.recover import unfinished
+from extender.control.release.recover import LeftBehind, PromisesIdleRoom
 from extender.control.release.refusals import ShapeRefusals
 from extender.control.release.room_for_all import RoomForAll
-from extender.control.release.sending import COMPLETED, PREEMPTING, SCALE_UP, Release, Sender
+from extender.control.release.sending import PREEMPTING, SCALE_UP, Release, Sender
+from extender.control.release.slots import SLOTS_PART, Pace, Slots
 from extender.control.release.unanswered import Unanswered
 from extender.control.release.without_node import WithoutNode
 from extender.planner import Planner
 
-_SLOTS_PART, _PLAN_ANYWAY_SECONDS = 4, 0.2
+_PLAN_ANYWAY_SECONDS = 0.2
 """With fewer than a quarter of its slots free, the loop waits for so long until it plans again."""
-
-_CROWDED_SECONDS = 1.0
-"""Where some queues take up all slots, others get some of their own so often: that takes a plan to its end."""
-
-_LATE_SECONDS = 2.0
-"""kube-scheduler mostly binds or refuses a pod in less time."""
 
 _LANDING_LOOK_SECONDS = 0.2
 """While pods that were released without a node are on their way, the loop looks so often whether it may plan."""
 
-_SILENT_SECONDS = 60.0
-"""After so long a released pod of another scheduler loses its room, if that has neither bound nor refused it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How many pods may be released and not bound yet; after how long a wait nodes are asked for (0: never)."""
-
-    unbound_pods: int = 64
-    scale_up_after: float = 0.0
-
-
-class PlacesOnIdleRoom(Protocol):
+class PlacesOnIdleRoom(PromisesIdleRoom, Protocol):
     """What starts pods on what others have reserved and do not use."""
 
     def take(self, planned: Planned, slots: int, now: float) -> list[Release]:
         """Claim pods that a plan left waiting; return their releases, at most so many."""
-
-    def promises(self, pods: Sequence[Pod], snapshot: Snapshot, now: float) -> Promises:
-        """Return what became of the room that was promised to these opportunistic pods."""
 
 
 class Promotes(Protocol):
@@ -114,11 +90,9 @@ class Releaser:
         self._without_node = WithoutNode(cluster.ledger, cluster.backlog, cluster.input_builder)
         self._changed_version, self._changed_at = -1, 0.0
         self._planned_at = 0.0
-        self._silent_since: dict[str, float] = {}
         self._unanswered = Unanswered(cluster.backlog)
-        self._in_doubt: Sequence[TaskClass] = ()
-        self._crowding: Collection[str] = ()
-        self._crowded_at = -math.inf
+        self._left_behind = LeftBehind(cluster, sender, self._unanswered, idle)
+        self._slots = Slots(cluster, self._unanswered)
 
     def step(self, now: float) -> int:
         """Do what is due at `now`, in seconds since the epoch; return how many pods were sent on their way."""
@@ -132,18 +106,12 @@ class Releaser:
         self.cluster.passed_by.update(pod.uid for pod in self._unanswered.passed_by)
         flights, snapshot = self.cluster.flights(), self.cluster.snapshot()
         # 3. Complete or clear what a predecessor, or a failed write, left behind.
-        left_behind = self._tidy_up(snapshot, flights, now)
+        left_behind = self._left_behind.tidy_up(snapshot, flights, now)
         self._sender.send(left_behind, now)
         # 4. Count how many more pods may be on their way. A plan costs the same for few as for many.
-        on_their_way = self._on_their_way(flights)
+        on_their_way = self._slots.on_their_way(flights)
         self.unbound = len(on_their_way)
-        slots = self.pace.unbound_pods - self.unbound
-        self._in_doubt = self._unanswered.in_doubt(on_their_way, now, self.pace.unbound_pods) if slots <= 0 else ()
-        self._crowding = () if slots > 0 or self._in_doubt else self._crowding_queues(on_their_way, now)
-        if self._in_doubt:
-            slots = 1
-        elif self._crowding:
-            slots = self._few
+        slots = self._slots.free(on_their_way, self.pace.unbound_pods, now)
         if slots <= 0:
             # Nothing is planned before a slot is free, which wakes us, or nothing was heard of anybody for long.
             self.again_at = self._unanswered.again_at(on_their_way, now)
@@ -171,118 +139,10 @@ class Releaser:
             if self._backlog.is_idle(uid):
                 self.cluster.ledger.forget(uid)
 
-    def _on_their_way(self, flights: set[str]) -> set[str]:
-        """Return the pods that were released, or are being so, and are neither bound nor refused nor passed by.
-
-        They count however long ago that was: kube-scheduler may be down. Pods for other schedulers do not count, as we
-        do not know whether these run.
-        """
-        backlog, writes = self._backlog, self._backlog.writes
-        pending = backlog.at(PodPhase.PENDING)
-        released = {pod.uid for pod in pending if not pod.unschedulable and backlog.is_ours(pod)}
-        being_written = writes.in_progress.keys() | writes.queued.keys()
-        over = self.cluster.passed_by | writes.backoff.keys()
-        on_their_way = (flights | being_written | released) - self.cluster.awaiting_evictions - over
-        return {uid for uid in on_their_way if not self._was_refused(uid)}
-
-    @property
-    def _few(self) -> int:
-        """Below how many pods on their way a queue gets slots of its own where others take up all."""
-        return max(self.pace.unbound_pods // _SLOTS_PART, 1)
-
-    def _crowding_queues(self, on_their_way: AbstractSet[str], now: float) -> Collection[str]:
-        """Return the queues that leave no slot to others that wait and have few pods on their way; now and then.
-
-        Pods that kube-scheduler never tries, or that are deleted and made again, would else stop all queues. Where few
-        have waited for an answer for two seconds it is not so. Fewer than twice as many as usual are on their way: with
-        more, nobody would find out for minutes whether kube-scheduler runs.
-        """
-        if (
-            len(on_their_way) + self._few >= 2 * self.pace.unbound_pods
-            or 0 <= now - self._crowded_at < _CROWDED_SECONDS
-        ):
-            return ()
-        if len(self._unanswered.late(on_their_way, now, _LATE_SECONDS)) < self._few:
-            return ()
-        pods = (self._backlog.pod(uid) for uid in on_their_way)
-        counts = Counter(pod.identity.queue for pod in pods if pod is not None)
-        many = {queue for queue, count in counts.items() if count >= self._few}
-        waiting = {task_class.job.queue for task_class in self._backlog.classes() if task_class.pods[PodPhase.READY]}
-        if not waiting - many:
-            return ()
-        self._crowded_at = now
-        return many
-
-    def _was_refused(self, uid: str) -> bool:
-        """Say whether a pod has lost its gate and was refused: it has had its part in the pace."""
-        pod = self._backlog.pod(uid)
-        return pod is not None and pod.unschedulable and not pod.held
-
     def _is_time_to_plan(self, slots: int, now: float) -> bool:
         """Say whether enough slots are free for a plan, or the last one was long enough ago."""
         seconds = now - self._planned_at
-        return slots * _SLOTS_PART >= self.pace.unbound_pods or not 0 <= seconds < _PLAN_ANYWAY_SECONDS
-
-    def _tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Release]:
-        """Clear nominations that no longer hold; return releases that a predecessor, or a failed write, left undone."""
-        promises = self._promises(snapshot, flights, now)
-        nominations = unfinished(self._backlog, snapshot, flights, self._given_up(now), promises)
-        for pod in nominations.to_clear:
-            self._sender.clear(pod, now)
-        for pod in self._stranded(flights):
-            self._sender.restore(pod, now)
-        for pod in nominations.to_complete:
-            self._backlog.claim(pod.uid, now + self.cluster.assume_seconds)
-        return [
-            Release(pod, None, COMPLETED, level=self._level_of(pod, snapshot), passed_over=None)
-            for pod in nominations.to_complete
-        ]
-
-    def _promises(self, snapshot: Snapshot, flights: set[str], now: float) -> Promises:
-        """Return what became of the idle room that was promised; where none is used any more all promises are broken.
-
-        A pod without a gate that never is regular keeps its promise: it would get no other.
-        """
-        promised = [
-            pod
-            for pod in self.cluster.ledger.nominated()
-            if pod.opportunistic and pod.promised == pod.nominated and pod.uid not in flights
-        ]
-        held = [pod for pod in promised if pod.held]
-        if self._idle is None:
-            return Promises(broken=frozenset(pod.uid for pod in held))
-        return self._idle.promises(
-            held + [pod for pod in promised if not (pod.held or pod.choice == ONLY)], snapshot, now
-        )
-
-    def _stranded(self, flights: set[str]) -> list[Pod]:
-        """Return released opportunistic pods that no node is promised to any more: they become regular again.
-
-        Not one that never is regular, or of which nobody knows what it requested.
-        """
-        return [
-            pod
-            for pod in self._backlog.at(PodPhase.PENDING)
-            if pod.opportunistic
-            and not pod.stays_opportunistic
-            and pod.promised is None
-            and pod.uid not in flights
-            and not self._backlog.writes.busy(pod.uid)
-        ]
-
-    def _given_up(self, now: float) -> list[Pod]:
-        """Return the nominated pods that are being deleted, passed by, or whose scheduler has been silent for long."""
-        nominated = self.cluster.ledger.nominated()
-        given_up = {pod.uid for pod in self._unanswered.give_up(now)}
-        foreign = [pod for pod in nominated if not (pod.gates or pod.leaving or self._backlog.is_ours(pod))]
-        self._silent_since = {pod.uid: min(self._silent_since.get(pod.uid, now), now) for pod in foreign}
-        silent = [pod for pod in foreign if now - self._silent_since[pod.uid] >= _SILENT_SECONDS]
-        return [pod for pod in nominated if pod.leaving or pod.uid in given_up] + silent
-
-    def _level_of(self, pod: Pod, snapshot: Snapshot) -> str:
-        """Return the locality level of the node that a pod is nominated for; empty where it makes no difference."""
-        row = snapshot.layout.rows.get(pod.promised or "")
-        return "" if row is None else self.input_builder.preferred_nodes.level_on(pod, snapshot.layout, row)
+        return slots * SLOTS_PART >= self.pace.unbound_pods or not 0 <= seconds < _PLAN_ANYWAY_SECONDS
 
     # -- the plan
 
@@ -297,7 +157,7 @@ class Releaser:
             if self._promoter is not None:
                 snapshot = self._promoter.step(snapshot, None, now)
             return self._by_no_plan(snapshot, refused, slots, now)
-        if self._room_for_all is not None and not (trials_left or self._in_doubt or self._crowding):
+        if self._room_for_all is not None and not (trials_left or self._slots.in_doubt or self._slots.crowding):
             releases = self._room_for_all.take(snapshot, slots, now)
             if releases is not None:
                 return releases + self._by_no_plan(snapshot, refused, slots - len(releases), now)
@@ -305,7 +165,7 @@ class Releaser:
             self.again_at = now + _LANDING_LOOK_SECONDS
             return []
         unused = self.waker.left_out(now) if self.waker is not None else ()
-        without = {*unused, *(task_class.name for task_class in self._in_doubt)}
+        without = {*unused, *(task_class.name for task_class in self._slots.in_doubt)}
         # 2. Plan over all that waits, once opportunistic pods have what room they may become regular by.
         plan_input = self.input_builder.build(snapshot.layout, now, without, frozenset(refused))
         if self._promoter is not None:
@@ -313,9 +173,9 @@ class Releaser:
         if not plan_input.classes:
             return self._by_no_plan(snapshot, refused, slots, now)
         waiting = regular_only(plan_input)
-        plan = self.planner.plan(snapshot, waiting, now, most=None if self._crowding else slots)
+        plan = self.planner.plan(snapshot, waiting, now, most=None if self._slots.crowding else slots)
         note_gang_turns(self._backlog, plan_input, plan)
-        planned = Planned(plan_input, plan, snapshot, dict(trials_left), self._crowding)
+        planned = Planned(plan_input, plan, snapshot, dict(trials_left), self._slots.crowding)
         # 3. Note who was passed over, what is kept idle, when to plan again, and whether somebody waits for room.
         self.passed_over.note(passed_over_in(waiting, plan, snapshot), now)
         self.kept_idle = plan.kept_idle
@@ -342,7 +202,7 @@ class Releaser:
             served = self._regular_first.step(planned, now)
         # 6. Release some of those that got no node, so that kube-scheduler preempts or an autoscaler adds nodes.
         left = [task_class for task_class in planned.unplaced() if task_class not in served]
-        may = [task_class for task_class in left if task_class.job.queue not in self._crowding]
+        may = [task_class for task_class in left if task_class.job.queue not in self._slots.crowding]
         for task_class in self._without_node.preempting(snapshot, may):
             releases += self._to_no_node(task_class, PREEMPTING, now)
         return releases + self._scaling_up(snapshot, dict.fromkeys((*left, *refused)), slots - len(releases), now)
@@ -385,14 +245,14 @@ class Releaser:
 
         None of a pod group, which starts whole or not at all.
         """
-        if self.pace.scale_up_after <= 0 or self._in_doubt:
+        if self.pace.scale_up_after <= 0 or self._slots.in_doubt:
             return []
         regular = [
             task_class
             for task_class in left
             if task_class.template.choice != ONLY
             and not task_class.template.identity.group
-            and task_class.job.queue not in self._crowding
+            and task_class.job.queue not in self._slots.crowding
         ]
         classes = self._without_node.scaling_up(snapshot, regular, now - self.pace.scale_up_after, slots)
         return [release for task_class in classes for release in self._to_no_node(task_class, SCALE_UP, now)]

@@ -2,29 +2,116 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
+from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import Backlog, PodPhase
 from extender.control.backlog.gangs import partial_gangs
+from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.promises import Promises
+from extender.control.release.sending import COMPLETED, Release, Sender
+from extender.control.release.unanswered import Unanswered
 from extender.verdict import judge
 
 _MOST_FAILURES = 3
 """After so many releases that failed a nomination is given up, so that its room is free."""
 
+_SILENT_SECONDS = 60.0
+"""After so long a released pod of another scheduler loses its room, if that has neither bound nor refused it."""
+
+
+class PromisesIdleRoom(Protocol):
+    """What knows what became of idle room that was promised."""
+
+    def promises(self, pods: Sequence[Pod], snapshot: Snapshot, now: float) -> Promises:
+        """Return what became of the room that was promised to these opportunistic pods."""
+
+
+class LeftBehind:
+    """What the release loop tidies up at each step. Without `idle` nobody uses idle room any more."""
+
+    def __init__(
+        self, cluster: ClusterView, sender: Sender, unanswered: Unanswered, idle: PromisesIdleRoom | None
+    ) -> None:
+        self._cluster, self._backlog, self._sender = cluster, cluster.backlog, sender
+        self._unanswered, self._idle = unanswered, idle
+        self._silent_since: dict[str, float] = {}
+
+    def tidy_up(self, snapshot: Snapshot, flights: set[str], now: float) -> list[Release]:
+        """Clear nominations that no longer hold; return releases that a predecessor, or a failed write, left undone."""
+        promises = self._promises(snapshot, flights, now)
+        nominations = _unfinished(self._backlog, snapshot, flights, self._given_up(now), promises)
+        for pod in nominations.to_clear:
+            self._sender.clear(pod, now)
+        for pod in self._stranded(flights):
+            self._sender.restore(pod, now)
+        for pod in nominations.to_complete:
+            self._backlog.claim(pod.uid, now + self._cluster.assume_seconds)
+        return [
+            Release(pod, None, COMPLETED, level=self._level_of(pod, snapshot), passed_over=None)
+            for pod in nominations.to_complete
+        ]
+
+    def _promises(self, snapshot: Snapshot, flights: set[str], now: float) -> Promises:
+        """Return what became of the idle room that was promised; where none is used any more all promises are broken.
+
+        A pod without a gate that never is regular keeps its promise: it would get no other.
+        """
+        promised = [
+            pod
+            for pod in self._cluster.ledger.nominated()
+            if pod.opportunistic and pod.promised == pod.nominated and pod.uid not in flights
+        ]
+        held = [pod for pod in promised if pod.held]
+        if self._idle is None:
+            return Promises(broken=frozenset(pod.uid for pod in held))
+        return self._idle.promises(
+            held + [pod for pod in promised if not (pod.held or pod.choice == ONLY)], snapshot, now
+        )
+
+    def _stranded(self, flights: set[str]) -> list[Pod]:
+        """Return released opportunistic pods that no node is promised to any more: they become regular again.
+
+        Not one that never is regular, or of which nobody knows what it requested.
+        """
+        return [
+            pod
+            for pod in self._backlog.at(PodPhase.PENDING)
+            if pod.opportunistic
+            and not pod.stays_opportunistic
+            and pod.promised is None
+            and pod.uid not in flights
+            and not self._backlog.writes.busy(pod.uid)
+        ]
+
+    def _given_up(self, now: float) -> list[Pod]:
+        """Return the nominated pods that are being deleted, passed by, or whose scheduler has been silent for long."""
+        nominated = self._cluster.ledger.nominated()
+        given_up = {pod.uid for pod in self._unanswered.give_up(now)}
+        foreign = [pod for pod in nominated if not (pod.gates or pod.leaving or self._backlog.is_ours(pod))]
+        self._silent_since = {pod.uid: min(self._silent_since.get(pod.uid, now), now) for pod in foreign}
+        silent = [pod for pod in foreign if now - self._silent_since[pod.uid] >= _SILENT_SECONDS]
+        return [pod for pod in nominated if pod.leaving or pod.uid in given_up] + silent
+
+    def _level_of(self, pod: Pod, snapshot: Snapshot) -> str:
+        """Return the locality level of the node that a pod is nominated for; empty where it makes no difference."""
+        row = snapshot.layout.rows.get(pod.promised or "")
+        return "" if row is None else self._cluster.input_builder.preferred_nodes.level_on(pod, snapshot.layout, row)
+
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
+class _Unfinished:
     """Gated pods to release to the node that they are nominated for; pods whose nomination by us no longer holds."""
 
     to_complete: Sequence[Pod]
     to_clear: Sequence[Pod]
 
 
-def unfinished(
+def _unfinished(
     backlog: Backlog, snapshot: Snapshot, flights: set[str], given_up: Iterable[Pod], promises: Promises
-) -> Unfinished:
+) -> _Unfinished:
     """Return what is to be done about our nominations, by what the watches show and nothing else.
 
     A gated pod is released where its node still has room. Its nomination is cleared instead where its release has
@@ -47,7 +134,7 @@ def unfinished(
     to_clear = [*hopeless, *(pod for pod in tried if pod.uid not in completed)]
     to_clear += _stale(backlog, snapshot, flights, promises)
     to_clear += [pod for pod in given_up if _nominated_by_us(pod) and not writes.busy(pod.uid)]
-    return Unfinished(to_complete, to_clear)
+    return _Unfinished(to_complete, to_clear)
 
 
 def _stale(backlog: Backlog, snapshot: Snapshot, flights: set[str], promises: Promises) -> list[Pod]:

@@ -27,9 +27,10 @@ from extender.control.opportunistic.second_pass import OpportunisticLimits, Seco
 from extender.control.plan_input.builder import PlanInput
 from extender.control.preemption.loop import PreemptionLimits, Preemptor
 from extender.control.preemption.overload import Limits
-from extender.control.release.loop import Pace, Releaser
+from extender.control.release.loop import Releaser
 from extender.control.release.planned import Planned
 from extender.control.release.sending import Release, Sender
+from extender.control.release.slots import Pace
 from extender.planner import Planner
 from extender.settings import Settings
 from lab.bench.speed.at_work import Cluster, WorkScale

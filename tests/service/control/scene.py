@@ -12,9 +12,10 @@ from extender.control.backlog.backlog import Backlog
 from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.waking import Waker
 from extender.control.plan_input.builder import PlanInputBuilder
-from extender.control.release.loop import Pace, Releaser
+from extender.control.release.loop import Releaser
 from extender.control.release.room_for_all import RoomForAll
 from extender.control.release.sending import Sender
+from extender.control.release.slots import Pace
 from extender.errors import ClusterError
 from extender.explain.planned_order import planned_order
 from extender.planner import Planner, Policy

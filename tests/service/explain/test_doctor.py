@@ -10,7 +10,7 @@ from extender.cluster.model import HOLD_GATE
 from extender.cluster.node_terms import HAS_SWAP, OpportunisticTerms
 from extender.cluster.pods.identity import Identity
 from extender.cluster.queues import Queue
-from extender.control.release.loop import Pace
+from extender.control.release.slots import Pace
 from extender.explain import doctor as module
 from extender.explain.doctor import findings
 from extender.explain.findings import (

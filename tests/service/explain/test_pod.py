@@ -9,7 +9,7 @@ from extender.cluster.events import GroupSeen
 from extender.cluster.model import HOLD_GATE, Group
 from extender.cluster.pods.identity import Identity
 from extender.cluster.queues import Queue
-from extender.control.release.loop import Pace
+from extender.control.release.slots import Pace
 from extender.explain.advice import changes_for
 from extender.explain.amounts import amount, seconds
 from extender.explain.new_pods import NewPods

@@ -11,7 +11,7 @@ from extender.cluster.pods.opportunistic import ONLY
 from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.gangs import gangs_of
-from extender.control.release.loop import Pace
+from extender.control.release.slots import Pace
 from extender.explain import wait_reasons as reasons
 from extender.explain.advice import changes_for
 from extender.explain.pod_in_plan import case_of

@@ -7,7 +7,8 @@ from extender.cluster.eligibility import Constraints, Toleration
 from extender.cluster.events import NodeSeen
 from extender.control.holding.decision import Holding
 from extender.control.holding.room_wanted import RoomWanted
-from extender.control.release.loop import Pace, Releaser
+from extender.control.release.loop import Releaser
+from extender.control.release.slots import Pace
 from extender.planner import Planner, gangs
 from tests.service.control.scene import Scene, node, pod
 

@@ -11,7 +11,7 @@ from extender.cluster.pods.opportunistic import NEVER, ONLY
 from extender.cluster.usage import Sample, Usage
 from extender.control.backlog.task_classes import name_of
 from extender.control.opportunistic.second_pass import OpportunisticLimits, SecondPass
-from extender.control.release.loop import Pace
+from extender.control.release.slots import Pace
 from extender.planner.caps import Caps
 from tests.service.control.opportunistic.idle_scene import REQUESTS, IdleScene, needs, opportunistic, runs
 from tests.service.control.scene import node

@@ -12,7 +12,8 @@ from extender.control.preemption.loop import PreemptionLimits, Preemptor
 from extender.control.preemption.overload import Limits
 from extender.control.preemption.rates import Rates
 from extender.control.preemption.regular_first import RegularFirst
-from extender.control.release.loop import Pace, Releaser
+from extender.control.release.loop import Releaser
+from extender.control.release.slots import Pace
 from extender.errors import ClusterError
 from extender.planner import Planner
 from tests.service.control.opportunistic.idle_scene import IdleScene, needs, opportunistic, runs

@@ -12,7 +12,7 @@ from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import PodPhase
 from extender.control.queues.standings import standings_of
 from extender.control.reclaim.backlog_copy import BacklogCopier
-from extender.control.release.loop import Pace
+from extender.control.release.slots import Pace
 from extender.explain.pod import explain
 from extender.explain.queues import queue_states
 from extender.planner import Policy

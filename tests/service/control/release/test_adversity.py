@@ -9,7 +9,7 @@ import pytest
 from extender.cluster.events import NodeSeen, OwnerSeen, OwnersListed
 from extender.cluster.model import Owner
 from extender.cluster.queues import Queue
-from extender.control.release.loop import Pace
+from extender.control.release.slots import Pace
 from tests.service.control.scene import Scene, node, pod
 
 KUEUE = "kueue.x-k8s.io/admission"

@@ -9,7 +9,7 @@ from extender.cluster.events import GroupSeen, NodeGone, NodeSeen, NodesListed, 
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Group, Node, Owner
 from extender.cluster.queues import Queue
-from extender.control.release.loop import Pace
+from extender.control.release.slots import Pace
 from extender.control.release.without_node import WithoutNode
 from extender.planner import Policy
 from tests.service.control.scene import LONG_SECONDS, Counted, Scene, node, pod

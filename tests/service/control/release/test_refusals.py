@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.control.release.loop import Pace
+from extender.control.release.slots import Pace
 from extender.explain.advice import changes_for
 from extender.explain.pod_in_plan import case_of
 from extender.explain.wait_reasons import IS_RESTING, Reason

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from extender.cluster.eligibility import Constraints, Requirement, Taint
-from extender.control.release.loop import Pace
+from extender.control.release.slots import Pace
 from tests.service.control.scene import Scene, node, pod
 
 NODES = tuple(node(f"n{number}") for number in range(4))

@@ -7,8 +7,8 @@ import pytest
 
 from extender.cluster.events import PodsListed
 from extender.control.backlog.backlog import Backlog
-from extender.control.release.loop import Pace
 from extender.control.release.refusals import refused_pods
+from extender.control.release.slots import Pace
 from extender.explain.advice import changes_for
 from extender.explain.pod_in_plan import case_of
 from extender.explain.wait_reasons import IS_RESTING, IS_TRIED_AGAIN
