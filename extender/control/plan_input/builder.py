@@ -134,7 +134,11 @@ class PlanInputBuilder:
             usual = backlog.usual_seconds()
             seconds = np.array([task_class.seconds(usual, now) for task_class in classes], dtype=np.float64)
             cannot_start = np.array(
-                [count if place in short else 0 for place, count in enumerate(counts)], dtype=np.int64
+                [
+                    len(task_class.pods[PodPhase.GATED]) + (count if place in short else 0)
+                    for place, (task_class, count) in enumerate(zip(classes, counts, strict=True))
+                ],
+                dtype=np.int64,
             )
             jobs = self._job_rows.build(committed, demand, seconds, usage, cannot_start)
             # 4. A row for each class that is left, or several for one whose pods declare inputs.

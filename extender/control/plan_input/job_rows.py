@@ -48,6 +48,7 @@ class JobRowsBuilder:
 
         `demand` [C, R] is that of a pod of each class, `seconds` [C] how long it runs. `usage` is that of the queues.
         So many pods of each class [C] `cannot_start`: they are no work, for which others of their queue would wait.
+        Where that is so of all of a class, those that its owner has yet to create could not start either.
         """
         classes = pods.classes
         # 1. A row for each job, or for each FIFO queue.
@@ -57,8 +58,8 @@ class JobRowsBuilder:
         # 2. The queue of each row, with its fair share.
         row_of_queue = {name: place for place, name in enumerate(usage.queues)}
         # 3. What each row has committed, and what it has left to do. What runs until somebody deletes it has no end.
-        left = np.array([_to_end(task_class) for task_class in classes], dtype=np.int64)
-        left += self._not_created_yet(classes) - cannot_start
+        left = np.array([_to_end(task_class) for task_class in classes], dtype=np.int64) - cannot_start
+        left += np.where(left > 0, self._not_created_yet(classes), 0)
         work = remaining_work(work_per_task(demand, seconds, usage.total), left, row, len(names))
         return JobRows(
             jobs=Jobs(

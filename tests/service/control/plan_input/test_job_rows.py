@@ -1,5 +1,7 @@
 """What jobs have left to do."""
 
+from extender.cluster.events import OwnerSeen
+from extender.cluster.model import Owner
 from tests.service.control.scene import LONG_SECONDS, Scene, node, pod
 
 
@@ -37,3 +39,15 @@ def test_a_gang_that_lacks_pods_makes_nobody_of_its_queue_due_later():
     assert scene.releaser.input_builder.build(layout, scene.now).waiting.jobs.work.tolist() == [0.0, 30.0]
     scene.see(gang[2])
     assert scene.releaser.input_builder.build(layout, scene.now).waiting.jobs.work.tolist() == [1080.0, 30.0]
+
+
+def test_pods_that_gates_of_others_hold_make_nobody_of_their_queue_due_later():
+    scene = Scene(node("n1"))
+    many = {"owner": "j", "owner_kind": "Job", "job": "j", "duration": 3_600.0}
+    gates = ("dovetail.dev/hold", "example.com/quota")
+    scene.see(pod("j0", gates=gates, **many), pod("j1", gates=gates[1:], **many), pod("other", 500, duration=60.0))
+    scene.backlog.apply(OwnerSeen(Owner("j", 100, 100)), scene.now)
+    layout = scene.ledger.snapshot(scene.now).layout
+    assert scene.releaser.input_builder.build(layout, scene.now).waiting.jobs.work.tolist() == [0.0, 30.0]
+    scene.see(pod("j0", **many))
+    assert scene.releaser.input_builder.build(layout, scene.now).waiting.jobs.work.tolist() == [99 * 360.0, 30.0]
