@@ -169,12 +169,15 @@ def _queue(pod: Explanation) -> str:
 
 
 def _job(pod: Explanation) -> str:
-    if pod.work is None or pod.owed is None:
-        return pod.job
-    if not math.isfinite(pod.owed):  # it has room, and wants none: so no share of it is fair
-        return f"{pod.job}: {seconds(pod.work)} of the whole cluster left"
-    side = f"{percent(abs(pod.owed))} {'below' if pod.owed > 0 else 'above'}" if abs(pod.owed) >= 0.0005 else "at"
-    return f"{pod.job}: {seconds(pod.work)} of the whole cluster left, {side} its fair share"
+    """Return a pod's job, what it has left, and how far it is from its fair share.
+
+    One of which nothing can start, or end, has no work; one that has room and wants none has no fair share.
+    """
+    told = [f"{seconds(pod.work)} of the whole cluster left"] if pod.work else []
+    if pod.owed is not None and math.isfinite(pod.owed):
+        side = f"{percent(abs(pod.owed))} {'below' if pod.owed > 0 else 'above'}" if abs(pod.owed) >= 0.0005 else "at"
+        told.append(f"{side} its fair share")
+    return f"{pod.job}: {', '.join(told)}" if told else pod.job
 
 
 def _rank(pod: Explanation) -> str:

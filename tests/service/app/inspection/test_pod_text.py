@@ -98,6 +98,12 @@ def test_of_a_job_that_wants_no_more_than_it_has_only_its_work_is_told():
     assert "Job           d/j: 2 s of the whole cluster left" in pod_text(pod).splitlines()
 
 
+def test_of_a_job_of_which_nothing_can_start_no_work_is_told():
+    pod = Explanation("d/a", "held", 3.0, {}, 0, "s", job="d/j", work=0.0, owed=-math.inf)
+    assert "Job           d/j" in pod_text(pod).splitlines()
+    assert "Job           d/j: at its fair share" in pod_text(dataclasses.replace(pod, owed=0.0)).splitlines()
+
+
 def test_the_rank_of_a_pod_is_told_where_its_job_has_an_order():
     pod = Explanation("d/a", "held", 3.0, {}, 0, "s", rank=0.625)
     assert "Rank          0.625 in the order of its job's DAG (1: the first task)" in pod_text(pod).splitlines()
