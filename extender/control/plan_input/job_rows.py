@@ -59,7 +59,7 @@ class JobRowsBuilder:
         row_of_queue = {name: place for place, name in enumerate(usage.queues)}
         # 3. What each row has committed, and what it has left to do. What runs until somebody deletes it has no end.
         left = np.array([_to_end(task_class) for task_class in classes], dtype=np.int64) - cannot_start
-        left += np.where(left > 0, self._not_created_yet(classes), 0)
+        left += np.where((left <= 0) & (cannot_start > 0), 0, self._not_created_yet(classes))
         work = remaining_work(work_per_task(demand, seconds, usage.total), left, row, len(names))
         return JobRows(
             jobs=Jobs(
