@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from extender.app.commands.options import NumberRange
 from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError
 from lab.errors import MissingExtra
@@ -99,7 +100,7 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     "--know",
     default=1.0,
     show_default=True,
-    type=click.FloatRange(0, 1),
+    type=NumberRange(0, 1),
     metavar="PART",
     help="How much schedulers know of durations. 0.5: what they expect of a stage is wrong by a drawn factor between "
     "0.5 and 2; 0: they expect the same of all. Tasks take as long as they take.",
@@ -108,7 +109,7 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     "--know-demands",
     default=1.0,
     show_default=True,
-    type=click.FloatRange(0, 1, min_open=True),
+    type=NumberRange(0, 1, min_open=True),
     metavar="PART",
     help="How much schedulers know of demands. 0.5: what a stage declares of CPU, of memory, and of disk and network "
     "is each wrong by a drawn factor between 0.5 and 2. Tasks use what the workload says; memory that is not there "
@@ -122,7 +123,7 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
 )
 @click.option(
     "--tail",
-    type=click.FloatRange(1, min_open=True),
+    type=NumberRange(1, min_open=True),
     metavar="SHAPE",
     help="Each task takes a drawn number of times what the workload says, from a Pareto distribution of this shape "
     "with a mean of 1; schedulers do not know. The smaller the shape, the longer the longest. Above 1.",
@@ -132,14 +133,14 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     "--heartbeat",
     default=3.0,
     show_default=True,
-    type=click.FloatRange(0),
+    type=NumberRange(0),
     help="Seconds between two plans; 0: whenever something happens, as always with a recording unless it is given.",
 )
 @click.option(
     "--loss",
     default=0.0,
     show_default=True,
-    type=click.FloatRange(0),
+    type=NumberRange(0),
     help="How much of what contention wastes counts (seeks, incast): 0 none, 1 what is published.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of a table.")

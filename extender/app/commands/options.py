@@ -18,13 +18,13 @@ _Command = Callable[..., None]
 
 
 class NumberRange(click.FloatRange):
-    """A number in a range; what is none is in no range."""
+    """A finite number in a range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's signature
-        """Return the number. Fails with one line for what is none."""
+        """Return the number. Fails with one line for what is none, and for what is infinite."""
         number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value!r} is not a number.", param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
         return number
 
 

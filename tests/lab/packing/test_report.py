@@ -113,7 +113,7 @@ def test_a_workload_that_is_too_large_is_said_to_need_more_such_nodes(tmp_path):
 def test_what_is_no_number_is_refused(recording, option):
     refused = run(recording, option, "nan")
     assert refused.exit_code == 2
-    assert f"Invalid value for '{option}': 'nan' is not a number." in refused.output
+    assert f"Invalid value for '{option}': 'nan' is not a finite number." in refused.output
 
 
 def test_an_unknown_policy_is_refused_with_those_that_are_known(recording):

@@ -466,6 +466,14 @@ def test_a_pipe_is_refused_as_each_run_would_read_it_anew(tmp_path, of):
     assert f"{pipe} is a pipe, which can be read once only; accepted: a file" in result.output
 
 
+@pytest.mark.parametrize("number", ["nan", "inf"])
+@pytest.mark.parametrize("option", ["--know", "--know-demands", "--tail", "--heartbeat", "--loss"])
+def test_what_is_no_finite_number_is_wrong_usage(option, number):
+    result = run_command(*FILES, option, number)
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}'" in result.output
+
+
 def test_settings_may_come_through_a_pipe():
     text = (EXAMPLES / "settings.yaml").read_text()
     reading, writing = os.pipe()
