@@ -16,8 +16,9 @@ from extender.cluster.recording.lines import (
     Checkpoint,
     NodeLine,
     PodLine,
+    impossible,
 )
-from extender.cluster.resources import CPU, LARGEST, MEMORY
+from extender.cluster.resources import CPU, MEMORY
 from extender.errors import TraceError
 from extender.words import many
 from lab.packing.devices import PARTS
@@ -124,26 +125,21 @@ def _task(pod: PodLine, node: str | None) -> PackingTask:
 
 def _node_mistake(line: NodeLine) -> tuple[str, str]:
     """Return what is wrong with a node and which it is; "" for nothing."""
-    wrong = _wrong(line.offers)
+    wrong = impossible(line.offers)
     if wrong:
-        return f"nodes with an amount that is none ({wrong}; accepted: 0 or more, below 2**53)", line.name
+        return f"nodes with an amount that is none ({wrong})", line.name
     lacks = [name for name in (CPU, MEMORY) if not line.offers.get(name)]
     return (f"nodes without {' and '.join(lacks)} to offer", line.name) if lacks else ("", "")
 
 
 def _pod_mistake(pod: PodLine, nodes: set[str]) -> tuple[str, str]:
     name = f"{pod.namespace}/{pod.name}"
-    wrong = _wrong(pod.demand)
+    wrong = impossible(pod.demand)
     if wrong:
-        return f"pods with a request that is none ({wrong}; accepted: 0 or more, below 2**53)", name
+        return f"pods with a request that is none ({wrong})", name
     if pod.node is not None and pod.node not in nodes:
         return "pods on nodes that the checkpoint does not have", f"{name} on {pod.node}"
     return ("pods on idle resources (opportunistic)", name) if pod.opportunistic else ("", "")
-
-
-def _wrong(amounts: Mapping[str, float]) -> str:
-    """Return the first amount that is negative, no number or more than can exist, "" where there is none."""
-    return next((f"{key}: {value:g}" for key, value in amounts.items() if not 0 <= value < LARGEST), "")
 
 
 class _LeftOut:

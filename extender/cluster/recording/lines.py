@@ -9,6 +9,7 @@ from extender.cluster.eligibility import ANYWHERE, Constraints, Taint
 from extender.cluster.model import Node
 from extender.cluster.peers import ALONE, Peers
 from extender.cluster.pods.preference import InputHolders
+from extender.cluster.resources import LARGEST
 from extender.errors import TraceError
 
 FORMAT = 1
@@ -157,6 +158,12 @@ def placed(lines: Iterable[bytes], file: str) -> Iterator[tuple[str, bytes]]:
             blank = []
         else:
             blank.append((where, text))
+
+
+def impossible(amounts: Mapping[str, float]) -> str:
+    """Return the first amount that no cluster states, "" where there is none, with what is accepted."""
+    wrong = (name for name, amount in amounts.items() if not (0 <= amount < LARGEST and amount % 1 == 0))
+    return next((f"{name}: {amounts[name]:g}; accepted: whole, 0 or more, below 2**53" for name in wrong), "")
 
 
 def decoded(text: bytes, where: str) -> Line:

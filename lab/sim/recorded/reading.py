@@ -20,9 +20,9 @@ from extender.cluster.recording.lines import (
     PodLine,
     Quiet,
     decoded,
+    impossible,
     placed,
 )
-from extender.cluster.resources import LARGEST
 from extender.errors import TraceError
 from lab.errors import SpecError
 from lab.sim.recorded.contention_undone import seconds_at_peak
@@ -107,16 +107,13 @@ def _read(lines: Iterable[bytes], file: str) -> _Read:
 
 
 def _refuse_impossible(line: Line, where: str) -> None:
-    """Raise TraceError for a node that offers, or a pod that demands, less than nothing or more than can exist."""
+    """Raise TraceError for a node that offers, or a pod that demands, what cannot be."""
     inner = (*line.nodes, *line.pods) if isinstance(line, Checkpoint) else (line,)
     for part in inner:
         if isinstance(part, NodeLine | PodLine):
             field, given = ("offers", part.offers) if isinstance(part, NodeLine) else ("demand", part.demand)
-            for name, amount in given.items():
-                if not 0 <= amount < LARGEST:
-                    raise TraceError(
-                        f"{where}: {part.name}: field {field}.{name}: {amount:g}; accepted: 0 or more, below 2**53"
-                    )
+            if wrong := impossible(given):
+                raise TraceError(f"{where}: {part.name}: field {field}.{wrong}")
 
 
 def _take(read: _Read, line: Line) -> None:

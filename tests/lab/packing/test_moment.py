@@ -15,6 +15,7 @@ from lab.packing.moment import NEVER_MODELLED, moment_of
 from lab.packing.placing import pack
 
 GIB = 2.0**30
+AMOUNTS = "accepted: whole, 0 or more, below 2**53"
 
 
 def node_line(name, **others):
@@ -99,17 +100,22 @@ def test_what_is_not_modelled_is_named_with_how_many_pods_have_it():
         (
             [NodeLine(1.0, "x", {"cpu": -1.0, "memory": GIB})],
             [],
-            "1 nodes with an amount that is none (cpu: -1; accepted: 0 or more, below 2**53), the first: x",
+            f"1 nodes with an amount that is none (cpu: -1; {AMOUNTS}), the first: x",
         ),
         (
             [],
             [pod_line("p", cpu=math.nan), pod_line("q", cpu=math.nan)],
-            "2 pods with a request that is none (cpu: nan; accepted: 0 or more, below 2**53), the first: shop/p",
+            f"2 pods with a request that is none (cpu: nan; {AMOUNTS}), the first: shop/p",
         ),
         (
             [],
             [pod_line("p", cpu=1e308)],
-            "1 pods with a request that is none (cpu: 1e+308; accepted: 0 or more, below 2**53), the first: shop/p",
+            f"1 pods with a request that is none (cpu: 1e+308; {AMOUNTS}), the first: shop/p",
+        ),
+        (
+            [],
+            [pod_line("p", cpu=5e-324)],
+            f"1 pods with a request that is none (cpu: 4.94066e-324; {AMOUNTS}), the first: shop/p",
         ),
         ([], [pod_line("p", "gone")], "1 pods on nodes that the checkpoint does not have, the first: shop/p on gone"),
         ([], [pod_line("p", opportunistic=True)], "1 pods on idle resources (opportunistic), the first: shop/p"),
