@@ -109,7 +109,7 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     "--know-demands",
     default=1.0,
     show_default=True,
-    type=NumberRange(0, 1, min_open=True),
+    type=NumberRange(1e-6, 1),
     metavar="PART",
     help="How much schedulers know of demands. 0.5: what a stage declares of CPU, of memory, and of disk and network "
     "is each wrong by a drawn factor between 0.5 and 2. Tasks use what the workload says; memory that is not there "

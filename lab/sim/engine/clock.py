@@ -208,7 +208,7 @@ class _Simulation:
     def _due(self, event: float) -> float:
         """Return the time of the step that sees an event: the event itself, or the next heartbeat."""
         period = self._heartbeat
-        return float(np.ceil((event - DONE_SECONDS) / period) * period) if period > 0 else event
+        return float(np.ceil((event - DONE_SECONDS) / period) * period) if period > DONE_SECONDS else event
 
     def _plan(self, now: float) -> None:
         """Let the scheduler plan if a task waits, and start what it decided; before and after, opportunistic tasks."""

@@ -22,6 +22,8 @@ _TAIL, _KNOW, _DECLARE = 1, 2, 3
 
 _CPU, _MEMORY, _READ, _WRITE = CPU_INDEX, MEMORY_INDEX, DISK_READ_INDEX, DISK_WRITE_INDEX
 _IN, _OUT = NETWORK_IN_INDEX, NETWORK_OUT_INDEX
+_LEAST_KNOWN = 1e-6
+"""A factor of a million in what is declared: more says nothing, and far more is no number."""
 _HALVINGS = 8
 _ROUNDING = 1e-12
 """So much less is used than should be: tasks that fill a machine exactly do not get past it by a rounding."""
@@ -83,10 +85,10 @@ def declared_wrongly(workload: Workload, machines: Machines, part: float, seed: 
     What a stage declares of CPU, of memory, and of disk and network is each multiplied by a number between `part` and
     1 / `part`, drawn evenly on a logarithmic scale; never to more than a machine has on which its tasks fit, nor so
     much that a gang does not fit whole. The numbers are the same for every policy. Raises DovetailError for a part
-    outside 0..1 or of 0, and for machines that offer more than the six dimensions: of the rest, use is the promise.
+    outside 1e-6..1, and for machines that offer more than the six dimensions: of the rest, use is the promise.
     """
-    if not 0 < part <= 1:
-        raise DovetailError(f"know_demands: {part:g}; accepted: above 0, to 1")
+    if not _LEAST_KNOWN <= part <= 1:
+        raise DovetailError(f"know_demands: {part:g}; accepted: {_LEAST_KNOWN:g} to 1")
     if len(machines.axis) > len(DIMENSIONS):
         counted = ", ".join(DIMENSIONS)
         raise DovetailError(f"wrong demands are simulated of {counted}; not where these count too: {machines.beyond}")

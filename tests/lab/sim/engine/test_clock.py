@@ -151,6 +151,12 @@ def test_with_a_heartbeat_ends_are_exact_but_known_later():
     assert outcome.makespan == pytest.approx(3.6)
 
 
+def test_a_heartbeat_that_is_shorter_than_any_moment_is_none():
+    given = workload(Job("a", 0.4, [stage("first", [1.2])]))
+    outcome = replay(given, settings=SimulationSettings(heartbeat_seconds=5e-324))
+    assert outcome.tasks.ended.tolist() == replay(given).tasks.ended.tolist()
+
+
 def test_rates_change_at_heartbeats_only():
     writers = Job("a", 0.0, [stage("one", [1.5], write=100.0)]), Job("b", 0.0, [stage("two", [2.5], write=100.0)])
     exact = replay(workload(*writers))

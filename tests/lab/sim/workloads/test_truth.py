@@ -109,9 +109,9 @@ def test_memory_that_is_not_there_kills_and_the_killed_run_again():
     assert outcome.makespan >= 60.0 - 1e-6
 
 
-@pytest.mark.parametrize("part", [0.0, -0.1, 1.5, float("nan")])
+@pytest.mark.parametrize("part", [0.0, 5e-324, -0.1, 1.5, float("nan")])
 def test_a_part_outside_its_bounds_is_refused(part):
-    with pytest.raises(DovetailError, match="accepted: above 0, to 1"):
+    with pytest.raises(DovetailError, match="accepted: 1e-06 to 1"):
         declared_wrongly(workload(stage()), machines(), part, seed=1)
 
 
