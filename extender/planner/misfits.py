@@ -26,12 +26,11 @@ def without_misfits(waiting: Waiting, gangs: Gangs, empty: Floats, total: Floats
     # 1. Classes that fit nowhere. On a full cluster most plans start nobody, so this must cost little.
     places = _places(waiting, empty, _sample(empty, total))
     fit = places > 0
-    rest = ((waiting.count > 0) & ~fit).nonzero()[0]
-    if len(rest):
-        fit[rest] = fit_somewhere(waiting, empty, rest)
+    rest = (~fit).nonzero()[0]
+    fit[rest] = fit_somewhere(waiting, empty, rest)
     count = np.where(fit, waiting.count, 0)
     # 2. Gangs for which there are too few places. There are enough where each class had them for the whole gang.
-    if len(waits := gangs.rows(count > 0)):
+    if len(waits := gangs.rows(fit)):
         whole = np.append(gangs.total(count), 0)[gangs.of]
         is_sure = gangs.total(np.where(places >= whole, count, 0)) >= gangs.least
         for gang in waits[~is_sure[waits]].tolist():
@@ -57,7 +56,7 @@ def _places(waiting: Waiting, empty: Floats, nodes: Rows) -> Floats:
     times = np.floor(np.divide(room, demand, out=unasked, where=demand > 0).min(axis=0))
     if waiting.barred is not None:
         times[waiting.barred[:, nodes]] = 0.0
-    return np.asarray(np.maximum(times, 0.0).sum(axis=1))
+    return np.asarray(times.sum(axis=1))
 
 
 def fit_somewhere(waiting: Waiting, room: Floats, rows: Rows) -> Mask:

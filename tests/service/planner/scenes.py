@@ -161,7 +161,7 @@ def filled(board, waiting):
     """Fill the board with all classes, and return what has been taken and what was left of everything."""
     everyone = np.ones(len(waiting.count), bool)
     board.admit(everyone)
-    board.fairness.set_due(np.where(waiting.since < 500, waiting.since, np.inf), np.zeros(1, bool))
+    board.fairness.set_due(np.where(waiting.since < 500, waiting.since, np.inf), np.zeros_like(board.fairness.by_due))
     match(board, board)
     taken, terms, fairness, sources = board.taken.assignments(), board.taken.terms(), board.fairness, board.sources
     rows = np.arange(len(waiting.count))

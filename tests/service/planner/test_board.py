@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,9 +12,12 @@ from tests.service.planner.scenes import cluster, filled, once, pairs, real_scen
 
 
 @settings(max_examples=200, deadline=None)
-@given(real_scenes())
-def test_what_was_tried_can_be_taken_back_again_and_again(scene):
+@given(real_scenes(), st.integers(1, 2))
+def test_what_was_tried_can_be_taken_back_again_and_again(scene, queues):
     snapshot, waiting, policy = scene
+    number, names = len(waiting.jobs.names), ["a", "b"][:queues]
+    jobs = replace(waiting.jobs, queue=np.arange(number) % queues, queue_names=names, queue_weight=np.ones(queues))
+    waiting = replace(waiting, jobs=jobs)
     classes = prepared(waiting, snapshot.layout)
     board = Board(policy, snapshot, waiting, Carried(), classes)
     undo = board.checkpoint()
@@ -22,6 +27,8 @@ def test_what_was_tried_can_be_taken_back_again_and_again(scene):
         assert not len(board.taken.assignments())
         assert not board.reserved.any()
         assert not board.sources.dead
+        assert not any(board.fairness.is_due(row) for row in range(len(waiting.count)))
+        assert not board.fairness.by_due.any()
         again = filled(board, waiting)
         assert all(np.array_equal(one, other) for one, other in zip(first, again, strict=True))
 

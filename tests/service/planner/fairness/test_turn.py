@@ -138,6 +138,14 @@ def test_a_class_that_is_due_goes_first_in_its_queue_in_every_second_start():
     assert not then.carried.by_due
 
 
+def test_of_several_classes_that_are_due_the_first_starts_and_then_every_second_start_is_of_the_next():
+    # Classes 0 and 1 are due, the second for longer; the third is new, and has by far the least work left.
+    waiting = tasks((0, 9, (1,)), (1, 9, (1,)), (2, 9, (1,)), work=[100, 100, 1])
+    waiting = replace(waiting, since=np.array([10.0, 0.0, 999.0]))
+    plan = once(cluster((5,)), waiting, Policy(fairness=0, srtf=1000), now=1000.0)
+    assert [row for row, _ in pairs(plan)] == [1, 2, 0, 2, 2]
+
+
 def test_a_due_time_stays_as_it_was_said_until_the_class_starts():
     # 120 s and twice the 50 s of work that its queue had at 130 s; that much more comes later changes nothing.
     waiting = tasks((0, 1, (2,)), (1, 1, (2,)), work=[25, 25])
