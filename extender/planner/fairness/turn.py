@@ -75,7 +75,7 @@ class Fairness:
         self._unsettled = None
 
     def checkpoint(self) -> Callable[[], None]:
-        """Return what takes back all that is counted from now on; `among` is to be called anew then."""
+        """Return what takes back all that is counted from now on."""
         used, wanting, owed = self._used.copy(), self._wanting.copy(), self.owed.copy()
         due, by_due = self.due.copy(), self.by_due.copy()
         undo_queues = self.queues.checkpoint()
@@ -84,6 +84,7 @@ class Fairness:
             self._used[:], self._wanting, self.owed[:] = used, wanting.copy(), owed
             self.set_due(due.copy(), by_due.copy())
             undo_queues()
+            self._unsettled = None
 
         return undo
 
