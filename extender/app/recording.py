@@ -17,7 +17,7 @@ from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.observed import observed_pods
 from extender.adapters.kube.watching import Resource, Watch
 from extender.cluster.events import Event
-from extender.cluster.recording.lines import BEGINNING, Begin, End, Line, Quiet, encoded
+from extender.cluster.recording.lines import BEGINNING, Begin, End, Line, Quiet, encoded, lines_in
 from extender.cluster.recording.past import NOTHING, Past, past_of
 from extender.cluster.recording.pseudonyms import Pseudonyms
 from extender.cluster.recording.recorder import ClusterRecorder, as_they_are
@@ -43,14 +43,14 @@ def go_on(file: Path) -> Past:
             return NOTHING
         with file.open("rb+") as stream:
             whole = end = 0
-            for line in stream:
+            for line in lines_in(stream, str(file)):
                 end += len(line)
                 whole = end if line.endswith(b"\n") and line.strip() else whole
             stream.seek(0)
             if not whole and not BEGINNING.startswith(stream.read(len(BEGINNING))):
                 raise TraceError(f"{file}, line 1: this begins no recording; give one, or a file that is not there yet")
             stream.seek(0)
-            past = past_of((line for line in stream if line.endswith(b"\n")), str(file))
+            past = past_of((line for line in lines_in(stream, str(file)) if line.endswith(b"\n")), str(file))
             stream.truncate(whole)
             return past
     except OSError as error:

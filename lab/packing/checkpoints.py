@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from extender.cluster.recording.lines import Begin, Checkpoint, decoded, placed
+from extender.cluster.recording.lines import Begin, Checkpoint, decoded, lines_in, placed
 from extender.errors import TraceError
 from lab.packing.moment import ClusterMoment, moment_of
 
@@ -18,7 +18,7 @@ def read_recording(file: Path) -> ClusterMoment:
     begun = False
     try:
         with file.open("rb") as stream:
-            for where, text in placed(stream, str(file)):
+            for where, text in placed(lines_in(stream, str(file)), str(file)):
                 if begun and not text.endswith(b"\n"):
                     cut = [f"the last line ({where.rpartition(' ')[2]}): the file ends in the middle of it"]
                     break

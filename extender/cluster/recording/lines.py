@@ -1,7 +1,7 @@
 """The lines of a recording: JSON, one a line, told apart by `kind`. Times are seconds since the epoch."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, BinaryIO, Literal
 
 import msgspec
 
@@ -13,6 +13,8 @@ from extender.cluster.resources import LARGEST
 from extender.errors import TraceError
 
 FORMAT = 1
+LONGEST_LINE = 2**28
+"""The most bytes of a line: a checkpoint of 150,000 pods, as many as Kubernetes is made for, has some 80 MB."""
 
 Resource = Literal["nodes", "pods"]
 Outcome = Literal["", "succeeded", "failed", "deleted", "unseen"]
@@ -145,19 +147,29 @@ def encoded(line: Line) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 
+def lines_in(stream: BinaryIO, file: str) -> Iterator[bytes]:
+    """Yield each line of a file, the last perhaps without its end. Raises TraceError for one that no recording has."""
+    number = 0
+    while text := stream.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(text) > LONGEST_LINE:
+            raise TraceError(f"{file}, line {number}: longer than {LONGEST_LINE} bytes; accepted: at most as many")
+        yield text
+
+
 def placed(lines: Iterable[bytes], file: str) -> Iterator[tuple[str, bytes]]:
     """Yield where each line is, and the line; blank ones at the end are left out. Raises TraceError for gzip."""
-    blank: list[tuple[str, bytes]] = []
+    blank: tuple[str, bytes] | None = None
     for number, text in enumerate(lines, 1):
         where = f"{file}, line {number}"
         if number == 1 and text.startswith(_GZIP):
             raise TraceError(f"{where}: this is gzip; accepted: the file that gunzip makes of it")
-        if text.strip():
-            yield from blank
-            yield where, text
-            blank = []
-        else:
-            blank.append((where, text))
+        if not text.strip():
+            blank = blank or (where, text)
+            continue
+        if blank is not None:
+            yield blank
+        yield where, text
 
 
 def impossible(amounts: Mapping[str, float]) -> str:

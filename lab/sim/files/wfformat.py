@@ -84,11 +84,13 @@ def wfformat_job(path: Path) -> Iterator[tuple[str, JobLine]]:
     """Yield where the job of a document is and what it is. Raises TraceError, naming file and field."""
     where = str(path)
     try:
-        if path.stat().st_size > LONGEST_LINE:
-            raise TraceError(f"{where}: over {LONGEST_LINE} bytes; accepted: at most as many")
-        text = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+        with path.open("rb") as file:
+            text = file.read(LONGEST_LINE + 1)
     except OSError as error:
         raise TraceError(f"{where} cannot be read: {error.strerror}") from None
+    if len(text) > LONGEST_LINE:
+        raise TraceError(f"{where}: over {LONGEST_LINE} bytes; accepted: at most as many")
+    text = text.removeprefix(codecs.BOM_UTF8)
     try:
         document = msgspec.json.decode(text, type=_Document)
     except msgspec.ValidationError as error:

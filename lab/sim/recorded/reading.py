@@ -21,6 +21,7 @@ from extender.cluster.recording.lines import (
     Quiet,
     decoded,
     impossible,
+    lines_in,
     placed,
 )
 from extender.errors import TraceError
@@ -84,7 +85,7 @@ def replay_of(file: Path) -> Replay:
     """Return a recording as a replay. Raises SpecError for a file that cannot be read, TraceError for its lines."""
     try:
         with file.open("rb") as stream:
-            return _replay(_read(stream, str(file)), str(file))
+            return _replay(_read(lines_in(stream, str(file)), str(file)), str(file))
     except OSError as error:
         raise SpecError(f"recording {file}: {error.strerror}; accepted: a file of dovetail record") from None
 

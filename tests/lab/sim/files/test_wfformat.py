@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 
@@ -187,3 +188,10 @@ def test_a_long_cycle_is_cut_where_it_is_named(tmp_path):
     path.write_text(json.dumps({"workflow": {"tasks": tasks}}))
     with pytest.raises(TraceError, match=r"t\d+ -> \.\.\.; accepted: no cycle"):
         workload_of(path, specs.machines("2x2c8g,disk=1G,net=1G", Parameters()))
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a file that never ends")
+def test_a_document_that_does_not_end_is_refused_in_bounded_memory(monkeypatch):
+    monkeypatch.setattr("lab.sim.files.wfformat.LONGEST_LINE", 1000)
+    with pytest.raises(TraceError, match="/dev/zero: over 1000 bytes; accepted: at most as many"):
+        list(wfformat_job(Path("/dev/zero")))

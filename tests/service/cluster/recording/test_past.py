@@ -1,6 +1,7 @@
 """Where a recording stopped is read from its own lines."""
 
 import gzip
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from extender.cluster.recording.lines import (
     Quiet,
     decoded,
     encoded,
+    lines_in,
 )
 from extender.cluster.recording.past import Past, past_of
 from extender.errors import TraceError
@@ -67,3 +69,11 @@ def test_blank_lines_at_the_end_are_left_out_and_others_are_none_of_a_recording(
     assert past_of([begin, quiet, b"\n", b" \n"], "file").until == 5.0
     with pytest.raises(TraceError, match="file, line 2: "):
         past_of([begin, b"\n", quiet], "file")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a file that never ends")
+def test_a_line_that_does_not_end_is_refused_in_bounded_memory(monkeypatch):
+    monkeypatch.setattr("extender.cluster.recording.lines.LONGEST_LINE", 1000)
+    said = "zero, line 1: longer than 1000 bytes; accepted: at most as many"
+    with Path("/dev/zero").open("rb") as endless, pytest.raises(TraceError, match=said):
+        list(lines_in(endless, "zero"))
