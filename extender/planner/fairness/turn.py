@@ -125,7 +125,7 @@ class Fairness:
         group = self._near_the_least(rows, group)
         wanting = np.zeros(len(self._wanting), dtype=np.bool_)
         wanting[self._job[rows[group]]] = True
-        turn, _ = self._choose(slice(None), wanting & (self._wanting > 0))
+        turn, _ = self._choose(slice(None), wanting)
         return np.asarray(group & turn[self._job[rows]])
 
     def count(self, task_class: int) -> None:

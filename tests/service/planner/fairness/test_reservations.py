@@ -126,6 +126,25 @@ def test_of_classes_that_need_the_same_room_is_kept_at_once_for_the_first_by_the
     assert list(reserved_nodes(once(taken(4, 4), replace(waiting, barred=barred), now=1.0))) == ["class0"]
 
 
+@pytest.mark.parametrize("short", [0, 9])
+def test_among_these_the_fairness_knob_has_its_say_also_after_backfilling(short):
+    # Class 0 has by far the least work left, but its job has a core, and that of class 1 none. Beside them a gang that
+    # is due has room reserved, which short tasks of its queue use meanwhile.
+    waiting = in_queues(
+        *((0, 1, 4), (0, 1, 4), (1, 2, 4), (1, short, 1), (2, 0, 1)),
+        has=[0, 0, 13],
+        weight=[4, 8, 0.01],
+        running=ends((0, 3), (1, 3), (2, 4), (3, 4)),
+    )
+    waiting.jobs.allocated[0, 0] = 1.0
+    work = np.array([1.0, 9.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    waiting = replace(waiting, jobs=replace(waiting.jobs, work=work), gang=np.array([-1, -1, 0, -1, -1]))
+    waiting = replace(waiting, gang_least=np.array([2]), since=np.array([998.0, 998.0, 0.0, 998.0, 998.0]))
+    plan = once(taken(3, 3, 4, 4), waiting, Policy(fairness=0.5, srtf=1000, reservable=1.0), now=LATE)
+    assert [row for row, _ in pairs(plan)] == [3] * min(short, 2)
+    assert reserved_nodes(plan) == {"class2": ["n0", "n1"], "class1": ["n2"]}
+
+
 def test_who_cannot_have_room_kept_does_not_stand_before_another_of_a_queue_below_its_part():
     # Of 12 cores queue 0 has nothing of its 6. No node of 4 holds class 0; room is kept for class 1.
     waiting = in_queues((0, 1, 5), (0, 1, 4), (1, 9, 1), has=[0, 12], running=ends((0, 4), (1, 4), (2, 4)))
