@@ -144,7 +144,7 @@ class Fairness:
             self.by_due[queue] = self.due[task_class] < np.inf
             self.due[task_class] = np.inf
         if self._unsettled is not None and (owed < self._least[queue] or self._wanting[job] <= 0 or had_nothing):
-            self._unsettled.add(queue if self.several else 0)  # the knob counts who has something
+            self._unsettled.add(queue)  # the knob counts who has something
 
     def _near_the_least(self, rows: Rows, group: Mask) -> Mask:
         """Return those of the `group` [k] whose jobs are at most kappa ahead of another's that is in it, by weight."""

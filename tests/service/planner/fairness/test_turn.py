@@ -115,6 +115,38 @@ def test_inside_a_queue_the_part_of_the_jobs_that_has_most_is_left_out():
     assert pairs(once(cluster((11,), allocated=[[10, *[0] * 5]]), waiting, replace(policy, fairness=0.0)))[0] == (0, 0)
 
 
+@pytest.mark.parametrize("queue", [0, 1])
+def test_a_job_of_which_nobody_waits_any_more_takes_no_place_among_those_that_are_furthest_below_their_share(queue):
+    # Of four jobs the two that have least are in line, and of these job 0 has the least work left. Its one task starts:
+    # of the other three jobs 1 and 2 have least, and of these job 2 has the least work left.
+    waiting = tasks(
+        *((job, count, (1,)) for job, count in enumerate((1, 9, 9, 9, 0))),
+        work=[1, 9, 2, 1, 0],
+        held=[[n, *[0] * 5] for n in (1, 3, 4, 5, 1)],
+    )
+    jobs = replace(waiting.jobs, queue=np.array([queue] * 4 + [0]), queue_names=["a", "b"], queue_weight=np.ones(2))
+    waiting = replace(waiting, jobs=jobs)
+    plan = once(cluster((16,), allocated=[[14, *[0] * 5]]), waiting, Policy(fairness=0.5, srtf=1000))
+    assert [row for row, _ in pairs(plan)] == [0, 2]
+
+
+@pytest.mark.parametrize(("holds", "owed"), [(0, 0.75), (1, 0.5)])
+def test_jobs_share_their_queue_with_those_that_wait_for_something_or_have_something(holds, owed):
+    # Job 0 has 1 of 4 cores: a quarter of its share if it is alone, half of it if there are two.
+    waiting = tasks((0, 1, (1,)), (1, 0, (1,)), held=[[1, *[0] * 5], [holds, *[0] * 5]])
+    plan = once(cluster((4,), allocated=[[1, *[0] * 5]]), waiting)
+    assert [terms.owed for terms in plan.terms] == [owed]
+
+
+def test_a_queue_whose_share_is_nothing_has_what_others_leave_and_is_owed_nothing():
+    plan = once(cluster((3,)), in_queues((0, 1, 1), (1, 9, 1), weight=[1, 0]))
+    assert [(row, terms.owed) for (row, _), terms in zip(pairs(plan), plan.terms, strict=True)] == [
+        (0, 1.0),
+        (1, -np.inf),
+        (1, -np.inf),
+    ]
+
+
 def test_with_more_jobs_than_slots_the_one_that_runs_and_has_least_left_goes_on():
     # Fifty jobs, of which one has a core of two; it has least left to do. Not serving it would serve all in turn.
     held = [[1, *[0] * 5], *[[0] * 6] * 49]
