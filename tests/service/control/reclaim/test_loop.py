@@ -146,6 +146,14 @@ def test_a_queue_below_its_fair_share_gets_it_and_nobody_falls_below_his():
     assert {why for *_, why in scene.counted} == {"fair-share"}
 
 
+def test_nobody_goes_where_there_is_room_by_itself_when_the_time_has_run_out():
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene.run(30)
+    scene.apply(NodeSeen(node("n2", cpu=100)))
+    scene.run(30)
+    assert (scene.asked, scene.running("b")) == ([], ["b0"])
+
+
 def test_a_queue_at_its_fair_share_loses_nothing_to_one_that_cannot_be_served_without():
     # Pods of 300 and 400: b would need 400, and a, with 600 of its half of 1,000, may lose 100.
     scene = ReclaimScene(node("n1"), timeouts=FAIR)
