@@ -146,8 +146,16 @@ def test_a_queue_below_its_fair_share_gets_it_and_nobody_falls_below_his():
     assert {why for *_, why in scene.counted} == {"fair-share"}
 
 
+def test_a_queue_whose_pods_all_wait_for_somebody_else_has_no_part_of_the_cluster():
+    # As above; with c it would be a third each.
+    scene = full(timeouts=FAIR, queues=())
+    scene.see(waits("b4", job="b"), waits("c0", queue="c", gates=("dovetail.dev/hold", "kueue.x-k8s.io/admission")))
+    scene.run(120)
+    assert len(scene.running("b")) == 5
+
+
 def test_nobody_goes_where_there_is_room_by_itself_when_the_time_has_run_out():
-    scene = full(queues=(Queue("a"), Queue("b", minimum=0.1)))
+    scene = full(queues=(Queue("a"), Queue("b", minimum=0.05)))
     scene.run(30)
     scene.apply(NodeSeen(node("n2", cpu=100)))
     scene.run(30)
