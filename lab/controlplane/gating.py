@@ -26,8 +26,8 @@ _MANAGED = "dovetail.dev/managed"
 
 
 @contextmanager
-def gating(control_plane: ControlPlane, order: str, space: str = "default") -> Iterator[None]:
-    """Have pods of the namespace `space` gated as the chart does it with this order; take all of it away again.
+def gating(control_plane: ControlPlane, order: str) -> Iterator[None]:
+    """Have pods of the namespace `default` gated as the chart does it with this order; take all of it away again.
 
     On a Kubernetes that has no such policies (before 1.36) nothing is gated, as with the chart. The Lease of whoever
     runs beside must be in the chart's namespace, which is made: the policies look for what belongs to it.
@@ -35,7 +35,7 @@ def gating(control_plane: ControlPlane, order: str, space: str = "default") -> I
     client = control_plane.client()
     namespaces = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space, "labels": {_MANAGED: "true"}}},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {_MANAGED: "true"}}},
     ]
     control_plane.apply(namespaces)
     objects = [it for it in chart_objects("scheduler", order) if it["kind"] in _PATHS]
@@ -49,7 +49,7 @@ def gating(control_plane: ControlPlane, order: str, space: str = "default") -> I
                 if it["kind"] == kind:
                     _delete(client, f"{path}/{it['metadata']['name']}")
         labels = {"metadata": {"labels": {_MANAGED: None}}}
-        request(client, "PATCH", f"/api/v1/namespaces/{space}", labels, content="application/merge-patch+json")
+        request(client, "PATCH", "/api/v1/namespaces/default", labels, content="application/merge-patch+json")
 
 
 def _delete(client: ApiClient, path: str) -> None:

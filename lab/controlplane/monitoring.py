@@ -44,9 +44,7 @@ def starting() -> Iterator[Callable[[Launch], Component]]:
         guard.close()
 
 
-def prometheus(
-    program: Path, folder: Path, port: int, jobs: Sequence[Mapping[str, Any]], *, flags: Sequence[str] = ()
-) -> Launch:
+def prometheus(program: Path, folder: Path, port: int, jobs: Sequence[Mapping[str, Any]]) -> Launch:
     """Return Prometheus' launch: it scrapes `jobs` (its `scrape_configs`) and keeps its data below `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     configuration = folder / "prometheus.yaml"
@@ -57,7 +55,6 @@ def prometheus(
         f"--storage.tsdb.path={folder / 'data'}",
         f"--web.listen-address=127.0.0.1:{port}",
         "--log.level=warn",
-        *flags,
     ]
     return Launch("prometheus", command, folder / "prometheus.log", f"http://127.0.0.1:{port}/-/ready")
 

@@ -35,7 +35,7 @@ class ControlPlane:
     """etcd, kube-apiserver, kube-controller-manager, KWOK and any number of kube-schedulers, on loopback.
 
     A context manager: entering starts it, leaving stops exactly what was started. The folder with logs, data and
-    kubeconfigs is removed at the end, except after an error (or with `keep`): then `folder` stays.
+    kubeconfigs is removed at the end, except after an error (or once `keep` is set): then `folder` stays.
 
     `programs` maps program names to paths (`build.provide`), `flags` adds command line flags per component.
     """
@@ -44,14 +44,11 @@ class ControlPlane:
         self,
         programs: Mapping[str, Path],
         *,
-        kwok: bool = True,
         flags: Mapping[str, Sequence[str]] | None = None,
-        keep: bool = False,
     ) -> None:
-        self.keep = keep
+        self.keep = False
         self.folder = Path(tempfile.mkdtemp(prefix="dovetail-"))
         (self.folder / "logs").mkdir()
-        self._with_kwok = kwok
         self._clients: dict[tuple[str, str | None], ApiClient] = {}
         self._components: dict[str, Component] = {}
         self._guard = Guard()
@@ -102,9 +99,10 @@ class ControlPlane:
         self._run(launches.etcd(self._ground)).wait_healthy(seconds)
         self._run(launches.apiserver(self._ground)).wait_healthy(seconds)
         self._check_version()
-        others = [launches.controllers(self._ground, self.kubeconfig("system:kube-controller-manager"))]
-        if self._with_kwok:
-            others.append(launches.kwok(self._ground, self.admin, KWOK_CONFIGURATION))
+        others = [
+            launches.controllers(self._ground, self.kubeconfig("system:kube-controller-manager")),
+            launches.kwok(self._ground, self.admin, KWOK_CONFIGURATION),
+        ]
         for started in [self._run(launch) for launch in others]:
             started.wait_healthy(seconds)
         self._wait_default_account(seconds)

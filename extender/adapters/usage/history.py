@@ -57,9 +57,7 @@ class HistoryReader:
     nodes: Callable[[], Sequence[Node]]
     step_seconds: float = STEP_SECONDS
     late_seconds: float = _LATE_SECONDS
-    read_seconds: float = READ_SECONDS
     clock: Callable[[], float] = time.time
-    timer: Callable[[], float] = time.monotonic
     history: UsageHistory = field(default_factory=UsageHistory)
     failure: str | None = "no history was read yet"
     _read_until: int = 0
@@ -74,7 +72,7 @@ class HistoryReader:
             self.history, self._read_until = UsageHistory(), 0
         first = max(self._read_until + 1, last - STEPS + 1)
         failure: str | None = None
-        deadline = self.timer() + self.read_seconds
+        deadline = time.monotonic() + READ_SECONDS
         try:
             if not self.nodes():
                 return
@@ -100,7 +98,7 @@ class HistoryReader:
                 "start": str(begin * self.step_seconds),
                 "end": str(end * self.step_seconds),
                 "step": str(self.step_seconds),
-                "timeout": f"{max(round(1000 * (deadline - self.timer())), 1)}ms",
+                "timeout": f"{max(round(1000 * (deadline - time.monotonic())), 1)}ms",
             }
             found[name] = series(self.access.post(QUERY_RANGE, form, deadline)) if query else []
         return found

@@ -8,12 +8,11 @@ OFF_AFTER_SECONDS = 5.0
 
 @dataclass(slots=True)
 class Holding:
-    """Held at once where somebody waits for room; not held once nobody has for `off_after` seconds.
+    """Held at once where somebody waits for room; not held once nobody has for `OFF_AFTER_SECONDS`.
 
     One thread calls `note` and `keep`; another may read `held`, and call `begin`. Times in seconds, of any clock.
     """
 
-    off_after: float = OFF_AFTER_SECONDS
     held: bool = False
     _waited_at: float = 0.0
 
@@ -22,7 +21,7 @@ class Holding:
         self._waited_at, self.held = now, True
 
     def keep(self, now: float) -> None:
-        """Leave it as it is, for `off_after` seconds at least: at `now` nobody knows whether somebody waits."""
+        """Leave it as it is, for `OFF_AFTER_SECONDS` at least: at `now` nobody knows whether somebody waits."""
         self._waited_at = now
 
     def note(self, *, somebody_waits: bool, now: float) -> None:
@@ -30,5 +29,5 @@ class Holding:
         if somebody_waits:
             self._waited_at, self.held = now, True
         self._waited_at = min(self._waited_at, now)  # the clock may have been set back
-        if now - self._waited_at >= self.off_after:
+        if now - self._waited_at >= OFF_AFTER_SECONDS:
             self.held = False

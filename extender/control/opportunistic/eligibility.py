@@ -4,7 +4,7 @@ Whatever a resize could not undo, or the pod or its owner could notice, is a rea
 that they can be counted.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -73,7 +73,6 @@ class Surroundings:
     gang: bool = False
     autoscaled: bool = False
     evictions_left: int | None = None
-    run_to_completion: Collection[str] = RUN_TO_COMPLETION
 
 
 def why_not(pod: Document, around: Surroundings) -> Ineligible | None:
@@ -94,7 +93,7 @@ def why_not(pod: Document, around: Surroundings) -> Ineligible | None:
         Ineligible.GUARANTEED: part(pod, "status").get("qosClass") == "Guaranteed",
         Ineligible.NOTHING_TO_GIVE: not any(requests.parts),
         Ineligible.GANG: around.gang,
-        Ineligible.NOT_RUN_TO_COMPLETION: not (opted_in or owner in around.run_to_completion),
+        Ineligible.NOT_RUN_TO_COMPLETION: not (opted_in or owner in RUN_TO_COMPLETION),
         Ineligible.AUTOSCALED: around.autoscaled,
         Ineligible.RESTARTS: any(map(_restarts, containers_of(pod))),
         Ineligible.HOST_PORTS: _has_host_ports(pod),

@@ -37,17 +37,16 @@ class Drf:
 
 @dataclass(frozen=True, slots=True)
 class YarnDrf:
-    """Dominant resource fairness in whole virtual cores and whole steps of `container_bytes`, which is also the least.
+    """Dominant resource fairness in whole virtual cores and whole steps of `STEP_BYTES`, which is also the least.
 
     `seed` for the order in which machines report.
     """
 
     seed: int = 0
-    container_bytes: float = STEP_BYTES
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
-        accounts = in_pieces(snapshot, waiting, {CPU_INDEX: VCORE_MILLIS, MEMORY_INDEX: self.container_bytes})
+        accounts = in_pieces(snapshot, waiting, {CPU_INDEX: VCORE_MILLIS, MEMORY_INDEX: STEP_BYTES})
         return Plan(offer(snapshot, waiting, accounts, drawing(self.seed, now)))
 
 

@@ -44,16 +44,15 @@ class CapacityScheduler:
     """YARN's Capacity Scheduler (Hadoop 2.4) with its default resource calculator, which counts memory.
 
     The queue that uses least of its capacity goes next, and in it the job that arrived first. Containers are whole
-    multiples of `slot_bytes` (yarn.scheduler.minimum-allocation-mb).
+    multiples of `SLOT_BYTES` (yarn.scheduler.minimum-allocation-mb).
     """
 
     seed: int = 0
-    slot_bytes: float = SLOT_BYTES
     _arrivals: ArrivalOrder = field(default_factory=ArrivalOrder, init=False)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
-        accounts = in_pieces(snapshot, waiting, {_MEMORY: self.slot_bytes})
+        accounts = in_pieces(snapshot, waiting, {_MEMORY: SLOT_BYTES})
         ranks = self._arrivals.ranks(waiting.jobs.names)
         return Plan(offer(snapshot, waiting, accounts, drawing(self.seed, now), fifo=ranks))
 

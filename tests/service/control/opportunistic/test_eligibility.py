@@ -118,7 +118,6 @@ def test_by_its_own_spec_a_pod_may_not(document, reason):
         (Surroundings(autoscaled=True), Ineligible.AUTOSCALED),
         (Surroundings(evictions_left=0), Ineligible.NO_EVICTION_LEFT),
         (Surroundings(evictions_left=1), None),
-        (Surroundings(run_to_completion=()), Ineligible.NOT_RUN_TO_COMPLETION),
     ],
 )
 def test_by_what_is_around_it_a_pod_may_or_may_not(around, reason):
