@@ -62,7 +62,7 @@ class Entitlement:
             queue = int(fairness.queue[row])
             part = fairness.queues.part.item(queue)
             self.owed[name] = owed + max(part - fairness.queues.share(queue), _LEAST_SAVED * part) * seconds
-        for name in {*self.owed, *before.reserved}:
+        for name in dict.fromkeys((*self.owed, *before.reserved)):  # in a fixed order: sums hang on it
             row = self._claimants.row.get(name, -1)
             if row < 0 or not fairness.is_due(row):
                 continue

@@ -569,3 +569,22 @@ def test_a_node_that_goes_takes_its_reservation_with_it():
     assert reserved_nodes(once(taken(3, 3), gang_and_small(0, 0), now=LATE, carried=carried)) == {
         "class0": ["n0", "n1"]
     }
+
+
+def test_what_a_queue_saves_for_several_is_the_same_whatever_they_are_called():
+    # It saves 0.1, 0.2 and 0.3 of the cluster, whose sum hangs on their order in the last digit; another queue has 0.6.
+    waiting = in_queues(
+        *((0, 1, 1), (0, 1, 2), (0, 1, 3), (0, 1, 0.5), (1, 1, 0.5), (2, 50, 5)),
+        has=[0, 6, 3],
+        weight=[1, 1, 38],
+        running=ends(*[(0, 1)] * 9),
+    )
+    waiting = replace(waiting, since=np.array([0.0, 0.0, 0.0, 999.0, 999.0, 999.0]))
+    starts = set()
+    for number in range(40):
+        names = [f"{number}-{row}" for row in range(6)]
+        owed, due = dict.fromkeys(names[:3], 0.0), dict.fromkeys(names[:3], DueTime(0.0, 100.0))
+        carried = Carried(owed=owed, due=due, planned_at=LATE)
+        plan = once(taken(9.5, size=10.0), replace(waiting, names=names), now=LATE, carried=carried)
+        starts.add(tuple(pairs(plan)))
+    assert len(starts) == 1
