@@ -182,7 +182,7 @@ def decoded(text: bytes, where: str) -> Line:
     """Return the line. Raises TraceError, which says `where`, for what is none."""
     try:
         line: Line = _decoder.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise TraceError(f"{where}: {error}; accepted: one JSON object with a kind of {_KINDS}") from None
     if isinstance(line, Begin) and line.format != FORMAT:
         raise TraceError(f"{where}: format {line.format}; accepted: {FORMAT}, which this version of Dovetail writes")

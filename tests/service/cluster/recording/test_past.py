@@ -49,6 +49,7 @@ def test_every_line_is_read_as_it_was_written():
     ("text", "said"),
     [
         (b'{"kind":"pod"', "file, line 1: .*accepted: one JSON object"),
+        (b'{"kind":"quiet\xff"}', "file, line 1: .*accepted: one JSON object"),
         (b'{"kind":"cow","at":1}', "file, line 1: .*cow.*accepted: .*checkpoint"),
         (b'{"kind":"quiet","at":1}', "file, line 1: a recording begins with a line of the kind begin"),
         (
