@@ -8,7 +8,6 @@ import click
 import msgspec
 
 from extender.app.commands.options import NumberRange, connection, exit_codes, settings_file
-from extender.errors import ClusterError
 from extender.words import visible_lines
 from lab.errors import MissingExtra
 from lab.report.files import ReportFile
@@ -130,11 +129,9 @@ def _read(source: Path) -> "ClusterMoment":
 
 def _live(kubeconfig: Path | None, context: str, config: Path | None) -> "ClusterMoment":
     from extender import settings
-    from extender.adapters.kube.api import connect
+    from extender.adapters.kube.api import connect, understood
     from lab.packing.live import read_cluster
 
     in_force = settings.load(config) if config else settings.Settings()
-    try:
+    with understood("the cluster"):
         return read_cluster(connect(kubeconfig, context), in_force, context or "this cluster")
-    except msgspec.DecodeError as error:
-        raise ClusterError(f"the API server's answer cannot be read: {error}") from None

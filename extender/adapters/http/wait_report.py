@@ -78,7 +78,7 @@ def read(source: str, text: str) -> WaitReport:
     """Return the report in a JSON text. Raises ClusterError where it holds none."""
     try:
         report = _decode(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ClusterError(f"{source}: this does not say how long jobs have waited: {error}") from None
     jobs = {
         name: LocalityWait(job.level, job.seconds, math.inf if job.counts is None else job.counts)

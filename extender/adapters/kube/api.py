@@ -3,7 +3,8 @@
 import math
 import os
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,19 @@ class _Version(msgspec.Struct, rename="camel"):
     git_version: str = ""
 
 
+class _Named(msgspec.Struct):
+    name: str
+
+
+class _Object(msgspec.Struct):
+    metadata: _Named
+
+
+class _List(msgspec.Struct):
+    metadata: dict[str, Any]
+    items: list[_Object] | None
+
+
 _decode_version = msgspec.json.Decoder(_Version).decode
 
 
@@ -70,12 +84,15 @@ class Api:
         return self._call("GET", path, params, None, seconds)
 
     def read(self, path: str, params: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
-        """Return an object or a list as plain JSON."""
+        """Return an object or a list as plain JSON; where a list has null for its items, it has none."""
         reply = self.get(path, params)
-        try:
-            return msgspec.json.decode(whole(reply, f"GET {path}"), type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ClusterError(f"GET {path}: the answer cannot be read: {error}") from None
+        with understood(f"GET {path}"):
+            answer = msgspec.json.decode(whole(reply, f"GET {path}"), type=dict[str, Any])
+            if path.startswith("/api"):
+                msgspec.convert(answer, _List if "items" in answer else _Object)
+        if "items" in answer:
+            answer["items"] = answer["items"] or []
+        return answer
 
     def post(self, path: str, body: Mapping[str, Any]) -> None:
         """Create an object."""
@@ -95,10 +112,8 @@ class Api:
 
     def check_version(self) -> str:
         """Return the server's version. Raises ClusterError if it is older than what the design needs."""
-        try:
+        with understood("GET /version"):
             version = _decode_version(whole(self.get("/version"), "GET /version"))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ClusterError(f"GET /version: the answer is not an API server's: {error}") from None
         minor = int("".join(c for c in version.minor if c.isdigit()) or 0)
         if (version.major, minor) < ("1", OLDEST_MINOR):
             needed = f"Dovetail needs 1.{OLDEST_MINOR} or later (resize of pods)"
@@ -247,3 +262,19 @@ def whole(reply: urllib3.HTTPResponse, what: str) -> bytes:
         return reply.data
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise ClusterError(f"{what}: the answer broke off: {error}") from None
+
+
+def plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:
+    """Return an object as plain JSON. Raises msgspec.DecodeError, also where it has no name."""
+    decoded = msgspec.json.decode(raw, type=dict[str, Any])
+    msgspec.convert(decoded, _Object)
+    return decoded
+
+
+@contextmanager
+def understood(what: str) -> Iterator[None]:
+    """Make a ClusterError of what decoding raises: an answer that is not an API server's, or not whole."""
+    try:
+        yield
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ClusterError(f"{what}: the answer cannot be read: {error}") from None

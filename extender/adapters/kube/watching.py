@@ -58,8 +58,8 @@ class _Versioned(msgspec.Struct):
 
 
 class _List(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
-    items: list[msgspec.Raw] | None = None
+    metadata: _Meta
+    items: list[msgspec.Raw] | None
 
 
 class _Change(msgspec.Struct):

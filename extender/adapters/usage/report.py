@@ -89,5 +89,5 @@ def read(source: str, text: str) -> UsageReport:
     """Return the report in a JSON text. Raises ClusterError where it holds none."""
     try:
         return _decode(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ClusterError(f"{source}: this does not say what is measured: {error}") from None

@@ -10,11 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-
 from extender import settings as files
 from extender.adapters.http.wait_report import WaitReport
-from extender.adapters.kube.api import Api, Refused
+from extender.adapters.kube.api import Api, Refused, plain, understood
 from extender.adapters.kube.namespaces import namespaces
 from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.volumes import claims, volumes
@@ -84,7 +82,7 @@ class Reader:
 
     def objects(self, name: str, path: str) -> list[dict[str, Any]]:
         """Return objects as JSON; none where they may not be read."""
-        return self._try(name, lambda: [msgspec.json.decode(raw) for raw in listed(self.api, path)[0]]) or []
+        return self._try(name, lambda: [plain(raw) for raw in listed(self.api, path)[0]]) or []
 
     def configurations(self) -> list[dict[str, Any]]:
         """Return the release's ConfigMaps, by name."""
@@ -101,7 +99,8 @@ class Reader:
 
     def _try(self, name: str, read: Callable[[], _Value], *, absent_is_fine: bool = False) -> _Value | None:
         try:
-            return read()
+            with understood(name):
+                return read()
         except Refused as refusal:
             if not (absent_is_fine and refusal.is_not_found):
                 self.unread[name] = in_short(refusal)

@@ -559,6 +559,22 @@ def test_an_answer_that_is_no_object_is_a_cluster_error(body):
         api.read("/x")
 
 
+DEEP = b'{"metadata": {}, "items": [' + b"[" * 100_000 + b"]" * 100_000 + b"]}"
+ITEMS = b"{}", b"[{}]", b"[null]", b'[{"metadata": {}}]', b'[{"metadata": {"name": "\xff"}}]'
+GARBAGE = b"{}", b"null", b"", b'{"metadata": {}}', *(b'{"metadata": {}, "items": %b}' % one for one in ITEMS), DEEP
+
+
+@pytest.mark.parametrize("body", GARBAGE, ids=range(len(GARBAGE)))
+def test_an_answer_that_no_api_server_gives_is_a_cluster_error(body):
+    with served(reply(200, body)) as api, pytest.raises(ClusterError, match="GET /api/v1/x: the answer cannot be read"):
+        api.read("/api/v1/x")
+
+
+def test_a_list_whose_items_are_null_has_none():
+    with served(reply(200, b'{"metadata": {}, "items": null}')) as api:
+        assert api.read("/api/v1/x")["items"] == []
+
+
 def test_so_is_the_text_of_a_refusal_that_breaks_off():
     with served(partial(cut_off, status=503)) as api, pytest.raises(ClusterError, match=r"503.*broke off"):
         api.read("/x")

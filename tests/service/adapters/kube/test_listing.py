@@ -4,6 +4,9 @@ import json
 import tracemalloc
 from types import SimpleNamespace
 
+import msgspec
+import pytest
+
 from extender.adapters.kube.watching import listed, pods
 
 
@@ -53,3 +56,10 @@ def test_a_list_needs_memory_for_its_pods_and_one_page():
         tracemalloc.stop()
     assert [pod.name for pod in event.pods] == [f"p{number}" for number in range(4_000)]
     assert peak < 16e6  # a few pages while one is made, and 4,000 pods of some 1.5 kB
+
+
+@pytest.mark.parametrize("answer", ["{}", '{"metadata": {}}', '{"items": []}'])
+def test_an_answer_that_is_no_list_is_not_taken_for_an_empty_one(answer):
+    api = SimpleNamespace(get=lambda *_: SimpleNamespace(data=answer.encode()))
+    with pytest.raises(msgspec.DecodeError):
+        listed(api, "/api/v1/pods")

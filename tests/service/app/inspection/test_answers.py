@@ -13,7 +13,18 @@ from click.testing import CliRunner
 
 from extender.adapters.http.wait_report import WaitReport
 from extender.cli import cli
-from tests.service.app.inspection.api_server import CONFIG_MAPS, HELD, OUR_PODS, SETTINGS, config_map, items, server
+from extender.control.drain import POLICIES
+from extender.errors import ClusterError
+from tests.service.app.inspection.api_server import (
+    BINDINGS,
+    CONFIG_MAPS,
+    HELD,
+    OUR_PODS,
+    SETTINGS,
+    config_map,
+    items,
+    server,
+)
 from tests.service.app.inspection.test_locality_command import kubeconfig
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/dovetail-system/leases/dovetail-control"
@@ -30,7 +41,7 @@ def everything():
             CONFIG_MAPS: items(config_map("dovetail", **{"dovetail.yaml": SETTINGS})),
             "/api/v1/pods": items(pod),
             "/api/v1/namespaces/d/pods/a": pod,
-            LEASE: {"spec": spec},
+            LEASE: {"metadata": {"name": "dovetail-control"}, "spec": spec},
         }
     ).objects
 
@@ -114,6 +125,17 @@ def test_without_pods_and_nodes_there_is_no_answer_at_all(tmp_path, command, pat
         done = CliRunner().invoke(cli, [*command.split(), f"--kubeconfig={kubeconfig(tmp_path, url)}"])
     assert done.exit_code == 1
     assert WHY in str(done.exception)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "drain --dry-run", "packing report", "locality --target 0.9"])
+@pytest.mark.parametrize("answer", [{}, None, {"metadata": {}, "items": [None]}])
+def test_an_answer_that_no_api_server_gives_is_an_error_and_never_nothing(tmp_path, command, answer):
+    paths = (CONFIG_MAPS, OUR_PODS, BINDINGS, POLICIES, "/api/v1/pods", "/api/v1/nodes", "/apis/batch/v1/jobs")
+    with cluster(**dict.fromkeys(paths, answer)) as url:
+        done = CliRunner().invoke(cli, [*command.split(), f"--kubeconfig={kubeconfig(tmp_path, url)}"])
+    assert done.exit_code == 1
+    assert isinstance(done.exception, ClusterError), done.exception
+    assert "the answer cannot be read" in str(done.exception)
 
 
 def test_doctor_names_both_of_our_pods_that_it_may_not_ask(tmp_path):
@@ -234,6 +256,7 @@ def test_a_job_without_labels_is_shown_by_its_owner_and_never_by_a_uid(tmp_path,
 
 def test_a_pod_that_is_gone_says_that_it_was_preempted(tmp_path):
     preempted = {
+        "metadata": {"name": "gone.1"},
         "involvedObject": {"kind": "Pod", "name": "gone", "uid": "u"},
         "reason": "Preempted",
         "message": "it ran on what others had reserved",

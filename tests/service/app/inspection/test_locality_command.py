@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from extender.app.inspection import locality_wait as calculating
 from extender.cli import cli
+from tests.service.app.inspection.api_server import items
 from tests.service.app.inspection.test_measured import FACEBOOK, FOLLOWER, pod, with_value
 
 
@@ -144,7 +145,7 @@ def test_what_is_not_measured_yet_is_named():
 
 def test_the_pods_of_a_cluster_are_asked_through_its_api_server(tmp_path):
     proxy = "/api/v1/namespaces/ours/pods/control:8888/proxy/metrics"
-    pods = json.dumps({"items": [pod("control", "control")]})
+    pods = json.dumps(items(pod("control", "control")))
     with answering(**{"/api/v1/namespaces/ours/pods": pods, proxy: FACEBOOK}) as url:
         where = f"--kubeconfig={kubeconfig(tmp_path, url)}", "--namespace=ours", "--json"
         found = json.loads(asked("--target", "0.9", *where).stdout)
