@@ -54,7 +54,8 @@ def main() -> None:
         click.echo(f"dovetail: {visible_lines(str(error))}", err=True)
         sys.exit(1)
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno != errno.ENOSPC and error.filename is None:
             raise
-        click.echo(f"dovetail: what was to be written does not fit: {error.strerror}", err=True)
+        what = error.filename or "what was to be written does not fit"
+        click.echo(f"dovetail: {visible_lines(str(what))}: {error.strerror}", err=True)
         sys.exit(1)

@@ -58,6 +58,15 @@ def test_an_error_takes_no_control_character_to_the_terminal(monkeypatch, capsys
     assert lines == [r"dovetail: cannot read no\x1b[2J", r"\x9bfile: No such file or directory"]
 
 
+def test_a_file_that_the_system_does_not_even_look_for_is_named(monkeypatch, capsys):
+    name = "n" * 300
+    monkeypatch.setattr(sys, "argv", ["dovetail", "packing", "report", name])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == f"dovetail: {name}: File name too long\n"
+
+
 def test_a_user_without_a_home_can_run_commands():
     nobody = "import pwd; pwd.getpwuid = {}.__getitem__; from extender.cli import main; main()"
     env = {name: value for name, value in os.environ.items() if name not in ("HOME", "KUBECONFIG")}
