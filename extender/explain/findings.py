@@ -1,5 +1,6 @@
 """What doctor's checks are given, and what they return. `app.inspection.checks` gathers the facts; checks are pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -37,7 +38,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class LeaseState:
-    """The Lease that `dovetail control` leads by: its holder (empty: nobody), the age of its renewal, its duration."""
+    """The Lease that `dovetail control` leads by: its holder (empty: nobody), the age of its renewal, its duration.
+
+    The age is infinite where it was never renewed.
+    """
 
     name: str
     holder: str
@@ -51,6 +55,8 @@ def why_unled(lease: LeaseState | None) -> str:
         return "no Lease: `dovetail control` has never led here"
     if not lease.holder:
         return f"nobody holds the Lease {lease.name}"
+    if math.isinf(lease.age_seconds):
+        return f"Lease {lease.name} of {lease.holder} was never renewed"
     if lease.age_seconds > lease.seconds:
         old = f"Lease {lease.name} of {lease.holder} was renewed {seconds(lease.age_seconds)} ago"
         return f"{old}, it lasts {seconds(lease.seconds)}"

@@ -1,5 +1,6 @@
 """What doctor finds: each finding where it is due, and not where it is not."""
 
+import math
 from dataclasses import replace
 
 import msgspec
@@ -93,6 +94,7 @@ def test_what_cannot_be_read_is_a_finding_and_nothing_that_needs_it_is_called_fi
             replace(LEASE, age_seconds=16.0),
             "Lease dovetail-system/dovetail-control of me was renewed 16 s ago, it lasts 15 s",
         ),
+        (replace(LEASE, age_seconds=math.inf), "Lease dovetail-system/dovetail-control of me was never renewed"),
     ],
 )
 def test_without_a_leader_held_pods_make_it_a_problem(lead, said):
