@@ -53,12 +53,12 @@ class Claimants:
         """Yield the first of these classes, or their gangs, that may claim room, each once; not all of very many."""
         few = len(rows) <= CLASSES_TRIED
         hopeful = rows.tolist() if few else self.with_room(rows, room_to_come(self._board))
-        found: set[int] = set()
+        yielded: set[int] = set()
         for claimant in map(self.of, hopeful):
-            if claimant.row not in found and self.may_claim(claimant):
-                found.add(claimant.row)
+            if claimant.row not in yielded and self.may_claim(claimant):
+                yielded.add(claimant.row)
                 yield claimant
-            if len(found) >= CLASSES_TRIED:
+            if len(yielded) >= CLASSES_TRIED:
                 return
 
     def with_room(self, rows: Rows, room: Floats) -> Iterable[int]:

@@ -9,6 +9,7 @@ GB (yarn.scheduler.increment-allocation-vcores and -mb, by default 1 and 1,024; 
 that can be placed in yarn-site.xml).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from extender.cluster.ledger.snapshot import Snapshot
@@ -52,10 +53,15 @@ class YarnDrf:
 
 def cpu_and_memory(snapshot: Snapshot, waiting: Waiting) -> Accounts:
     """Return the accounts of a scheduler that counts CPU and memory, as requested."""
-    capacity = snapshot.layout.capacity[:, COLUMNS]
+    return requested(snapshot, waiting, COLUMNS)
+
+
+def requested(snapshot: Snapshot, waiting: Waiting, columns: Sequence[int]) -> Accounts:
+    """Return the accounts of a scheduler that counts these columns, as requested."""
+    capacity = snapshot.layout.capacity[:, columns]
     return Accounts(
-        need=waiting.demand[:, COLUMNS],
-        free=capacity - snapshot.allocated[:, COLUMNS],
-        used=waiting.jobs.allocated[:, COLUMNS],
+        need=waiting.demand[:, columns],
+        free=capacity - snapshot.allocated[:, columns],
+        used=waiting.jobs.allocated[:, columns],
         total=capacity.sum(axis=0),
     )

@@ -23,7 +23,7 @@ from extender.policy.levels import BEST
 from extender.verdict import Placement, Ranker, judge
 from lab.sim.preemption import PlanWithVictims, Preemption, counted_by_kube, nominations
 from lab.sim.schedulers.baselines import Accounts, AssignmentList, FittingClasses, candidates, drawing
-from lab.sim.schedulers.drf import COLUMNS
+from lab.sim.schedulers.drf import COLUMNS, requested
 from lab.sim.schedulers.kube_queue import SchedulingQueue
 from lab.sim.schedulers.kube_scores import MAX_NODE_SCORE, Integers, Nodes
 from lab.sim.schedulers.promises import Promises
@@ -216,14 +216,7 @@ class _NodesInPlan:
 
 def _requested(snapshot: Snapshot, waiting: Waiting) -> Accounts:
     """Return the accounts of what pods request: CPU, memory, and what is beyond the six dimensions."""
-    columns = [*COLUMNS, *range(len(DIMENSIONS), waiting.demand.shape[1])]
-    capacity = snapshot.layout.capacity[:, columns]
-    return Accounts(
-        need=waiting.demand[:, columns],
-        free=capacity - snapshot.allocated[:, columns],
-        used=waiting.jobs.allocated[:, columns],
-        total=capacity.sum(axis=0),
-    )
+    return requested(snapshot, waiting, [*COLUMNS, *range(len(DIMENSIONS), waiting.demand.shape[1])])
 
 
 @dataclass(slots=True)
