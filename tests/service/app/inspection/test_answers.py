@@ -270,6 +270,7 @@ def test_a_pod_that_is_gone_says_that_it_was_preempted(tmp_path):
 
 def test_of_a_pod_that_kube_scheduler_preempted_it_says_by_which_pod(tmp_path):
     preempted = {
+        "metadata": {"name": "gone.1"},
         "involvedObject": {"kind": "Pod", "name": "gone", "uid": "v"},
         "reason": "Preempted",
         "message": "Preempted by pod u on node n",
