@@ -8,6 +8,7 @@ import urllib3
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender.adapters.kube.api import Api, whole
+from extender.cluster.resources import LARGEST
 from extender.errors import ClusterError
 
 NAME_LABEL = "app.kubernetes.io/name=dovetail"
@@ -39,13 +40,17 @@ class Scrape:
 
 
 def scraped(source: str, text: str) -> Scrape:
-    """Return what the text of /metrics says. Raises ClusterError where it is no such text."""
+    """Return what the text of /metrics says. Raises ClusterError where it is no such text.
+
+    NaN, and what nobody can have counted, say nothing.
+    """
     try:
         families = list(text_string_to_metric_families(text))
     except ValueError as error:
         raise ClusterError(f"{source}: this is not the text of /metrics: {error}") from None
     samples = (sample for family in families for sample in family.samples)
-    return Scrape(source, [(sample.name, dict(sample.labels), sample.value) for sample in samples])
+    known = [(sample.name, dict(sample.labels), sample.value) for sample in samples if abs(sample.value) < LARGEST]
+    return Scrape(source, known)
 
 
 def by_address(url: str) -> Scrape:

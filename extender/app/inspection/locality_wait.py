@@ -1,15 +1,19 @@
 """What `dovetail locality` prints: how long to wait for a target locality, or what a wait comes to (equation 2)."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from extender.app.inspection.measured import Measured
+from extender.app.inspection.measured import Measured, NotMeasured
 from extender.policy.locality import expected_locality, least_locality, rate_of_room, skips_for, skips_in, wait_for
 
 GIVEN, MEASURED, DEFAULT = "given", "measured", "default"
 TASKS, NODES, REPLICAS, SLOTS, TASK_SECONDS = 20, 100, 3, 8.0, 20.0
 """The defaults where nothing is given or measured; slots are tasks per node."""
+
+MOST = 1_000_000
+"""So many tasks, nodes and replicas are reckoned with at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,9 @@ def question(given: Given, measured: Measured | None) -> LocalityWaitQuestion:
     replicas, replicas_by = _first(given.replicas, measured.replicas if measured else None, REPLICAS)
     nodes = given.nodes or (measured.known_nodes() if measured else NODES)
     rate = given.rate or (measured.rate() if measured else _rate_of_full(nodes, given))
+    if not (1 <= min(tasks, nodes, replicas) <= max(tasks, nodes, replicas) <= MOST and 0 < rate < math.inf):
+        found = f"{tasks:g} tasks, {nodes:g} nodes, {replicas:g} replicas and a rate of {rate:g}"
+        raise NotMeasured(f"{found} cannot be; accepted: 1 to {MOST} and a rate above 0; give them as options")
     sources = {
         "tasks": tasks_by,
         "nodes": GIVEN if given.nodes else MEASURED if measured else DEFAULT,

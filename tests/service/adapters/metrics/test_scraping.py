@@ -21,3 +21,8 @@ def test_an_address_that_is_none_is_a_cluster_error():
 @pytest.mark.parametrize("changes", [{"status": {"phase": "Pending"}}, {"spec": {"containers": [{}]}}])
 def test_pods_that_do_not_run_or_serve_no_extender_are_not_asked(changes):
     assert of_pods(Server(), [{**SERVES, **changes}]) == []
+
+
+def test_what_is_no_number_says_nothing():
+    scrape = scraped("here", "a 1\nb NaN\nc +Inf\nd 1e308\n")
+    assert [scrape.knows(name) for name in "abcd"] == [True, False, False, False]

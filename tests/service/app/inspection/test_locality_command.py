@@ -126,6 +126,18 @@ def test_what_was_measured_is_in_json_too_with_where_each_number_is_from():
     assert found["measured"]["placements"] == {"node": 160, "rack": 30, "anywhere": 10}
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("dovetail_nodes", 1e15), ("dovetail_nodes", -1), ("dovetail_locality_job_tasks", 1e15),
+     ("dovetail_room_freed_total", -1), ("dovetail_loaded_seconds_total", 5e-324)],
+)  # fmt: skip
+def test_what_cannot_have_been_measured_is_refused(name, value):
+    with answering(__metrics=with_value(name, value)) as url:
+        done = asked("--target", "0.9", f"--metrics={url}")
+    assert done.exit_code == 1
+    assert "cannot be; accepted: 1 to 1000000 and a rate above 0" in str(done.exception)
+
+
 def test_each_number_can_be_given_instead():
     own = ("--rate", "20", "--nodes", "100", "--tasks", "20", "--replicas", "3")
     with answering(__metrics=FACEBOOK) as url:
