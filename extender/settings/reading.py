@@ -96,9 +96,13 @@ class _NoDuplicates(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401 - whatever YAML says
         try:
-            return super().construct_object(node, deep)
-        except ValueError as error:  # no date, a number of too many digits
-            raise yaml.constructor.ConstructorError(None, None, str(error), node.start_mark) from None
+            made = super().construct_object(node, deep)
+            if isinstance(made, int):
+                str(made)  # of too many digits, in another base than ten
+            return made
+        except (ValueError, AttributeError) as error:  # no date, a number of too many digits; !!timestamp of none
+            said = str(error) if isinstance(error, ValueError) else "this is not of the type that its tag says"
+            raise yaml.constructor.ConstructorError(None, None, said, node.start_mark) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys: list[object] = []

@@ -276,6 +276,8 @@ def test_what_is_not_plain_yaml_is_refused(settings_file, text):
         ("a: 1\nb: \0", "line 2: the character 0x0 is not allowed"),
         ("a: 1\n---\nb: 1", "line 2, column 1: expected a single document in the stream, but found another document"),
         ("a: 1\nb: 2026-13-45", "line 2, column 4: month must be in 1..12"),
+        ("a: !!timestamp x", "line 1, column 4: this is not of the type that its tag says"),
+        ("a: 0x" + "f" * 5_000, "line 1, column 4: Exceeds the limit"),
         ("a: 1\na: 2", "line 2, column 1: 'a' stands twice"),
         ("[" * 5_000, "it is nested too deeply"),
     ],
