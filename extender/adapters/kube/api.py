@@ -33,7 +33,7 @@ _MOST_IDLE_CONNECTIONS = 100
 the next call opens another. The client's own number is 5 for each core of the machine."""
 _FAILURES = (ApiException, ConfigException, urllib3.exceptions.HTTPError, OSError, ValueError)
 """What a call may raise. A token that is just being rotated is a ConfigException or makes a ValueError of a header."""
-_UNREADABLE = (ConfigException, OSError, ValueError, TypeError, AttributeError, yaml.YAMLError)
+_UNREADABLE = (ConfigException, OSError, ValueError, TypeError, AttributeError, RecursionError, yaml.YAMLError)
 """What reading a kubeconfig may raise, whatever stands in the file."""
 
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -216,7 +216,7 @@ def _namespaces_by_context(files: str) -> dict[str, str]:
     """Return the contexts that the files name, each with its namespace, empty where it states none."""
     merged = KubeConfigMerger(files)  # type: ignore[no-untyped-call]
     contexts = [node.value for node in merged.config.value["contexts"]]
-    return {context["name"]: (context.get("context") or {}).get("namespace") or "" for context in contexts}
+    return {context["name"]: str((context.get("context") or {}).get("namespace") or "") for context in contexts}
 
 
 def _require_context(kubeconfig: Path, context: str, known: Mapping[str, str]) -> None:

@@ -661,13 +661,21 @@ def test_calls_that_must_not_wait_go_by_connections_of_their_own_and_say_who_we_
     assert agents == ["dovetail"] * 4
 
 
-@pytest.mark.parametrize("text", [None, "", "a: [", "- a", "words", "clusters: 5", "apiVersion: v1\nkind: Config\n"])
+@pytest.mark.parametrize(
+    "text", [None, "", "a: [", "- a", "words", "clusters: 5", "apiVersion: v1\nkind: Config\n", "[" * 5_000]
+)
 def test_a_kubeconfig_that_is_of_no_use_is_named(tmp_path, text):
     path = tmp_path / "config"
     if text is not None:
         path.write_text(text)
     with pytest.raises(ClusterError, match=r"config is not a kubeconfig: .*; give another by --kubeconfig"):
         connect(path)
+
+
+def test_a_namespace_that_is_a_number_in_the_kubeconfig_is_its_name(tmp_path):
+    path = tmp_path / "config"
+    path.write_text("current-context: c\ncontexts: [{name: c, context: {namespace: 5}}]\nclusters: []\nusers: []\n")
+    assert default_namespace(path) == "5"
 
 
 def kubeconfig(folder, name, *, current=None, **servers):
