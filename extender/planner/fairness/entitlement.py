@@ -25,6 +25,7 @@ class Entitlement:
             if len(np.unique(board.fairness.queue[level & board.alive])) <= 1:
                 self._outranks_alone |= level
         self.owed: dict[str, float] = {}
+        self._saved_for: set[str] = set()
         self._note_owed()
 
     def holds(self, claimant: Claimant) -> bool:
@@ -51,6 +52,14 @@ class Entitlement:
         saved = 0.0 if fairness.is_due(claimant.row) else float(self._claimants.takes(claimant).max())
         return max(fairness.queues.part.item(queue) - fairness.queues.share(queue) - saved, 0.0)
 
+    def note_start(self, claimant: Claimant) -> None:
+        """Have its queue count what it has by now, no more what it saved."""
+        name, queues = self._claimants.name(claimant), self._board.fairness.queues
+        if name in self._saved_for:
+            self._saved_for.remove(name)
+            queues.save(int(self._board.fairness.queue[claimant.row]), -self._claimants.takes(claimant))
+        self.owed.pop(name, None)
+
     def _note_owed(self) -> None:
         """Add to what queues are owed that save for a large claimant, and have what they save count as theirs."""
         fairness, before = self._board.fairness, self._board.carried
@@ -69,3 +78,4 @@ class Entitlement:
             claimant = self._claimants.of(row)
             if name in before.reserved or not self.holds(claimant):
                 fairness.queues.save(int(fairness.queue[row]), self._claimants.takes(claimant))
+                self._saved_for.add(name)

@@ -228,9 +228,7 @@ class Reservations:
 
     def _starts(self, claimant: Claimant, preferred: Sequence[int]) -> bool:
         """Start the claimant, on the `preferred` nodes where it can; say whether that was done."""
-        board, fairness = self._board, self._board.fairness
-        queue, takes = int(fairness.queue[claimant.row]), self._claimants.takes(claimant)
-        name, due = self._claimants.name(claimant), fairness.is_due(claimant.row)
+        board, due = self._board, self._board.fairness.is_due(claimant.row)
         if claimant.gang >= 0:
             started = goes_whole(board, self._gangs, claimant.gang)
         else:
@@ -238,10 +236,8 @@ class Reservations:
             started = _start(board, claimant.row, preferred, due=due)
             board.sources.keeping = True
         if started:
-            if due and (name in self._entitlement.owed or name in self._before.reserved):
-                fairness.queues.save(queue, -takes)
-            self._entitlement.owed.pop(name, None)
-            self._lapses.lapsed.pop(name, None)
+            self._entitlement.note_start(claimant)
+            self._lapses.lapsed.pop(self._claimants.name(claimant), None)
         return started
 
     def _claim(self, claimant: Claimant) -> bool:

@@ -232,13 +232,32 @@ def test_who_is_more_than_its_queues_part_stands_before_no_other_of_it_and_keeps
     assert reserved_nodes(once(taken(8, 8, size=8.0), waiting, now=1.0, carried=carried)) == {"class1": ["n0"]}
 
 
-def test_only_for_who_is_due_does_what_is_reserved_count_as_its_queues():
-    # Queue 0 has 2 of 20 cores and queue 1 has 7: it is first, though with the 6 that are reserved it would have more.
+@pytest.mark.parametrize(("since", "first"), [(0.0, (2, 1)), (999.0, (1, 1))], ids=["due", "not due"])
+def test_only_for_who_is_due_does_what_is_reserved_count_as_its_queues(since, first):
+    # Queue 0 has 2 of 20 cores and queue 1 has 7. With the 6 that are reserved queue 0 has more.
     waiting = in_queues((0, 1, 6), (0, 9, 1), (1, 9, 1), has=[2, 7], running=ends((0, 10), (1, 9)))
-    carried = Carried(reserved={"class0": Reservation((("class0", "n0", 1),), 2000.0)}, planned_at=0.0)
-    plan = once(taken(10, 9, size=10.0), waiting, now=1.0, carried=carried)
-    assert pairs(plan) == [(1, 1)]
-    assert plan.carried.reserved == carried.reserved
+    waiting = replace(waiting, since=np.array([since, 999.0, 999.0]))
+    kept = {"class0": Reservation((("class0", "n0", 1),), 2000.0)}
+    carried = Carried(reserved=kept, due={"class0": DueTime(0.0, 200.0)}, planned_at=LATE)
+    plan = once(taken(10, 9, size=10.0), waiting, now=LATE, carried=carried)
+    assert (pairs(plan), plan.carried.reserved) == ([first], kept)
+
+
+@pytest.mark.parametrize(
+    ("saves", "has", "second"),
+    [
+        ({"owed": {"class0": 0.0}}, 7, (2, 0)),
+        ({"reserved": {"class0": Reservation((("class0", "n0", 1),), 2000.0)}}, 7, (2, 0)),
+        ({"reserved": {"class0": Reservation((("class0", "n0", 1),), 2000.0)}}, 3, (1, 0)),
+    ],
+    ids=["saved no more", "reserved", "reserved, and still below the other"],
+)
+def test_once_it_starts_its_queue_counts_what_it_has_and_neither_more_nor_less(saves, has, second):
+    # With its 4 of 20 cores queue 0 has 11 or 7; queue 1 has 8.
+    waiting = in_queues((0, 1, 4), (0, 9, 1), (1, 9, 1), has=[has, 8])
+    waiting = replace(waiting, since=np.array([0.0, 999.0, 999.0]))
+    carried = Carried(due={"class0": DueTime(0.0, 200.0)}, planned_at=LATE, **saves)
+    assert pairs(once(taken(15, size=20.0), waiting, now=LATE, carried=carried)) == [(0, 0), second]
 
 
 def test_what_a_queue_has_reserved_stays_as_it_is_while_somebody_of_another_is_due():
@@ -319,6 +338,13 @@ def test_room_is_kept_for_who_will_read_over_the_network_as_far_as_its_source_is
     snapshot = cluster(*sizes, allocated=[[1, *[0] * 5], [4, *[0] * 5]])
     plan = once(snapshot, waiting, Policy(headroom=0.9), now=LATE)
     assert (pairs(plan), reserved_nodes(plan)) == ([], {"class0": ["n1"]} if kept else {})
+
+
+def test_where_nobody_knows_what_runs_nothing_is_kept_for_who_is_not_due():
+    below_its_part = in_queues((0, 1, 4), (1, 9, 4), has=[0, 8])
+    outranks = replace(tasks((0, 1, (4,)), (1, 9, (1,))), priority=np.array([1, 0]))
+    for waiting in (below_its_part, outranks):
+        assert not once(taken(4, 4), waiting, now=1.0).carried.reserved
 
 
 def test_one_task_that_exceeds_its_queues_share_is_paid_for_by_what_the_queue_is_owed():
@@ -550,6 +576,24 @@ def test_a_gangs_room_is_used_no_further_than_its_queue_keeps_its_right_to_it():
     waiting = replace(waiting, priority=np.array([0, 0, 0, -1]), since=np.array([0.0, 999.0, 999.0, 999.0]))
     plan = once(taken(3, 3, 4, 4, size=5.0), waiting, now=LATE)
     assert sorted(pairs(plan)) == [(1, 0), (1, 0), (1, 2), (1, 3)]
+
+
+def test_the_room_of_a_gang_that_waits_alone_above_others_is_used_whatever_its_queue_has():
+    # The queue has 6 of 8 cores, more than its half.
+    waiting = in_queues((0, 2, 4), (0, 99, 1), (1, 9, 4), has=[6, 0], running=ends((0, 3), (1, 3)))
+    waiting = replace(waiting, gang=np.array([0, -1, -1]), gang_least=np.array([2]), priority=np.array([1, 1, 0]))
+    kept = {"class0": Reservation((("class0", "n0", 1), ("class0", "n1", 1)), 2000.0, 1050.0)}
+    plan = once(taken(3, 3), waiting, Policy(reservable=1.0), now=LATE, carried=Carried(reserved=kept, planned_at=LATE))
+    assert (sorted(pairs(plan)), plan.carried.reserved) == ([(1, 0), (1, 1)], kept)
+
+
+def test_a_gangs_room_is_used_no_further_than_its_queue_has_its_part_left_with_the_gang():
+    # Of 16 cores the part of queue 0 is 8. With its 1 and the gang's 6 one more may start, though two would fit.
+    waiting = in_queues((0, 2, 3), (0, 99, 1), (1, 9, 4), has=[1, 13], running=ends((0, 3), (1, 3)))
+    waiting = replace(waiting, gang=np.array([0, -1, -1]), gang_least=np.array([2]), since=np.full(3, LATE - 1))
+    kept = {"class0": Reservation((("class0", "n0", 1), ("class0", "n1", 1)), 2000.0, 1050.0)}
+    plan = once(taken(3, 3, 4, 4), waiting, now=LATE, carried=Carried(reserved=kept, planned_at=LATE))
+    assert (len(pairs(plan)), plan.carried.reserved) == (1, kept)
 
 
 def test_nobody_uses_room_that_is_reserved_for_a_gang_again():
