@@ -170,6 +170,14 @@ def test_a_remote_read_needs_room_at_the_source_and_on_both_links():
         assert not pairs(once(cluster(here, full, allocated=load), waiting)), DIMENSIONS[dimension]
 
 
+def test_who_has_its_block_on_the_node_reads_it_there_or_not_at_all():
+    # n0's disk is full, and n1 has no CPU. The first block is on both nodes, the second on n1 alone.
+    blocks = Blocks(np.array([[0, 1], [1, -1]]), np.ones(2, bool), 2)
+    snapshot = cluster((4, 4, 10, 10, 10, 10), (1, 1, 10, 10, 10, 10), allocated=[[0, 0, 10, 0, 0, 0], [0] * 6])
+    plan = once(snapshot, tasks((0, 2, (2,), 5, blocks)))
+    assert (pairs(plan), plan.assignments.task.tolist(), plan.assignments.source.tolist()) == ([(0, 0)], [1], [1])
+
+
 def test_a_shuffle_needs_room_at_every_source():
     spread = Shuffle(np.array([0, 1]), np.array([2.0, 2.0]))
     waiting = tasks((0, 1, (1, 1), 4, spread))
@@ -224,6 +232,13 @@ def test_a_shuffle_does_not_over_allocate_the_disk_of_a_source():
     load[0, 2] = 98
     waiting = tasks((0, 1, (1, 1), 5, Shuffle(np.array([0]), np.array([5.0]))))
     assert not pairs(once(cluster((0, 0, 100, 0, 0, 100), (9, 9, 100, 100, 100, 100), allocated=load), waiting))
+
+
+@pytest.mark.parametrize(("disk", "starts"), [(50, 2), (45, 1)])
+def test_a_shuffle_needs_what_it_demands_of_a_disk_beside_its_own_part(disk, starts):
+    # Each reads 10 from the node that it runs on, and demands 15 of its disk besides.
+    waiting = tasks((0, 2, (1, 1, 15), 10, Shuffle(np.array([0]), np.array([10.0]))))
+    assert pairs(once(cluster((9, 9, disk, 99, 99, 99)), waiting)) == [(0, 0)] * starts
 
 
 def test_who_sends_by_itself_leaves_a_tenth_of_the_link_to_shuffles_that_wait():
@@ -297,6 +312,7 @@ def test_a_shuffle_and_a_starved_reader_of_a_whole_disk_do_not_wait_for_each_oth
     [
         ((1,), 5, Blocks(np.array([[-1]]), np.ones(1, bool), 1), None),  # its block is lost
         ((1,), 100, Shuffle(np.array([0]), np.array([100.0])), None),  # its source's disk does not read so fast
+        ((4, 0, 20), 40, Shuffle(np.array([0]), np.array([40.0])), None),  # nor reads that beside what it demands
         ((4,), None, None, Running(np.empty(0, np.intp), np.empty(0), np.empty((0, 6)))),  # nothing that runs will end
     ],
 )
