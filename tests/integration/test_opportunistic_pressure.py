@@ -27,8 +27,8 @@ HEAD = {"apiVersion": "dovetail.dev/v1alpha1", "kind": "DovetailConfiguration"}
 class PressedMachines(UsageServer):
     """Machines whose kubelets also say for which part of the time pods wait for CPU, by name: `waits`.
 
-    Of that, their own limit holds them for `by_limit`. Opportunistic pods wait nearly always. While `silent`, nothing
-    is said.
+    Of that, their own limit holds them for `by_limit`. Opportunistic pods wait nearly always, those that have ended
+    never: Kubernetes 1.34 keeps an evicted pod for as long as its Job makes no other. While `silent`, nothing is said.
     """
 
     def __init__(self, client):
@@ -42,7 +42,7 @@ class PressedMachines(UsageServer):
         seconds, milliseconds = self._at - before, round(1000 * self._at)
         for pod in workload.pods(self.client):
             name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
-            if not node or self.silent:
+            if pod["status"]["phase"] != "Running" or self.silent:
                 continue
             opportunistic = REGULAR_REQUESTS in pod["metadata"].get("annotations", {})
             labels = f'node="{node}",namespace="{pod["metadata"]["namespace"]}",pod="{name}",container="main"'
