@@ -50,9 +50,9 @@ def overbook(board: Board, level: Mask, now: float) -> None:
     beyond[_IO] = np.floor(board.policy.overbook * np.where(np.isfinite(capacity[_IO]), capacity[_IO], 0.0))
     beyond[:, board.reserved.any(axis=0)] = 0.0
     board.admit(level)
-    board.room.beyond, board.sources.received_beyond = beyond, beyond[NETWORK_IN_INDEX]
+    board.room.beyond = beyond
     match(board, _Overbooking(board, running, now))
-    board.room.beyond, board.sources.received_beyond = None, np.zeros(capacity.shape[1])
+    board.room.beyond = None
 
 
 class _Overbooking:

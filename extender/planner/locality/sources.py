@@ -25,7 +25,6 @@ class Sources:
     beyond what they have, and those of which it takes at most a hundredth may have more. `dead` are classes found to
     have no source with room. While not `keeping`, nobody minds what is kept, and a shuffle reads from its sources
     however full they are: one of them is always full on a busy cluster, and no room can be reserved for it on all.
-    `received_beyond` [N]: by how much more than there is of it a reader's own link may be taken.
     """
 
     def __init__(
@@ -48,7 +47,6 @@ class Sources:
         self._link_needs = np.where(little, -np.inf, classes.rate_needs - excess * links)
         self.keep_for(left)
         self.keeping = True
-        self.received_beyond: Floats = np.zeros(free.shape[1])
         self._waits: dict[int, Mask] = {}
 
     def keep_for(self, left: Counts) -> None:
@@ -146,10 +144,6 @@ class Sources:
         of_links = self._link_needs[rates_rows] if self.keeping else needs
         return np.asarray(room[DISK_READ_INDEX] < needs), np.asarray(room[NETWORK_OUT_INDEX] < of_links)
 
-    def _received(self, node: int) -> float:
-        """Return how much more may be read over the link of a node."""
-        return self._free.item(NETWORK_IN_INDEX, node) + self.received_beyond.item(node)
-
     def take(self, task_class: int, node: int, *, near: bool, within: Sequence[Mask] = ()) -> tuple[int, int] | None:
         """Take what a task that fits on `node` reads of its sources, but for what it takes there by its own demand.
 
@@ -199,13 +193,13 @@ class Sources:
         return task, source
 
     def _take_spread(self, task_class: int, node: int) -> bool:
-        """Take a shuffle's rates at every source and its own link; False, and nothing taken, if one has no room."""
+        """Take a shuffle's rates at every source and its own link; False, and nothing taken, if a source is full."""
         classes, row = self._classes, self._classes.rates_row[task_class]
         rates = classes.rates[row]
         here = rates.item(node)
         elsewhere = classes.reading[task_class] - here
         beside = here + classes.away.item(task_class, DISK_READ_INDEX)
-        if self._for_shuffles().item(DISK_READ_INDEX, node) < beside or self._received(node) < elsewhere:
+        if self._for_shuffles().item(DISK_READ_INDEX, node) < beside:
             return False
         full_disks, blocked = self._full(row)
         if np.count_nonzero(blocked) > blocked.item(node) or np.count_nonzero(full_disks):

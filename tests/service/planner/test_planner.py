@@ -172,10 +172,15 @@ def test_a_remote_read_needs_room_at_the_source_and_on_both_links():
 
 def test_who_has_its_block_on_the_node_reads_it_there_or_not_at_all():
     # n0's disk is full, and n1 has no CPU. The first block is on both nodes, the second on n1 alone.
-    blocks = Blocks(np.array([[0, 1], [1, -1]]), np.ones(2, bool), 2)
+    copies = np.array([[0, 1], [1, -1]])
     snapshot = cluster((4, 4, 10, 10, 10, 10), (1, 1, 10, 10, 10, 10), allocated=[[0, 0, 10, 0, 0, 0], [0] * 6])
-    plan = once(snapshot, tasks((0, 2, (2,), 5, blocks)))
+    plan = once(snapshot, tasks((0, 2, (2,), 5, Blocks(copies, np.ones(2, bool), 2))))
     assert (pairs(plan), plan.assignments.task.tolist(), plan.assignments.source.tolist()) == ([(0, 0)], [1], [1])
+    # n2, which is looked at after n0, has room for the first.
+    sizes = [(4, 4, 10, 10, 10, 10), (1, 1, 10, 10, 10, 10), (8, 8, 10, 10, 10, 10)]
+    snapshot = cluster(*sizes, allocated=[[0, 0, 10, 0, 0, 0], [0] * 6, [6, 6, 0, 0, 0, 0]])
+    plan = once(snapshot, tasks((0, 2, (2,), 5, Blocks(copies, np.ones(2, bool), 3))))
+    assert (pairs(plan), plan.assignments.task.tolist()) == ([(0, 0), (0, 2)], [1, 0])
 
 
 def test_a_shuffle_needs_room_at_every_source():
@@ -234,6 +239,13 @@ def test_a_shuffle_does_not_over_allocate_the_disk_of_a_source():
     assert not pairs(once(cluster((0, 0, 100, 0, 0, 100), (9, 9, 100, 100, 100, 100), allocated=load), waiting))
 
 
+@pytest.mark.parametrize(("disk", "starts"), [(60, 2), (50, 1)])
+def test_nor_do_two_that_start_in_one_plan(disk, starts):
+    waiting = tasks((0, 2, (1, 1), 30, Shuffle(np.array([0]), np.array([30.0]))))
+    snapshot = cluster((0, 0, disk, 0, 0, 999), (9, 9, 999, 999, 999, 999))
+    assert pairs(once(snapshot, waiting)) == [(0, 1)] * starts
+
+
 @pytest.mark.parametrize(("disk", "starts"), [(50, 2), (45, 1)])
 def test_a_shuffle_needs_what_it_demands_of_a_disk_beside_its_own_part(disk, starts):
     # Each reads 10 from the node that it runs on, and demands 15 of its disk besides.
@@ -251,6 +263,14 @@ def test_who_sends_by_itself_leaves_a_tenth_of_the_link_to_shuffles_that_wait():
     wider = (1, 2, (1, 0, 0, 0, 0, 48))  # 96: beside a shuffle that waits, one; without, two
     assert pairs(once(snapshot, tasks((0, 1, (9,), 15, shuffle), wider))) == [(1, 0)]
     assert pairs(once(snapshot, tasks((0, 0, (9,), 15, shuffle), wider))) == [(1, 0)] * 2
+
+
+def test_what_is_kept_for_a_shuffle_is_kept_no_more_once_that_has_started():
+    # It reads 10 of the 100 that n0 sends, and goes first; the two senders of 45 have the rest.
+    shuffle, sender = Shuffle(np.array([0]), np.array([10.0])), (1, 2, (1, 0, 0, 0, 0, 45))
+    snapshot = cluster((4, 4, 100, 100, 100, 100), (9, 9, 10, 10, 10, 10), allocated=[[2, 2, *[0] * 4], [0] * 6])
+    waiting = tasks((0, 1, (3,), 10, shuffle), sender, work=[1, 100])
+    assert sorted(pairs(once(snapshot, waiting, Policy(fairness=0, srtf=1000)))) == [(0, 1), (1, 0), (1, 0)]
 
 
 @pytest.mark.parametrize(
@@ -346,6 +366,9 @@ def test_a_shuffle_that_fits_only_on_its_full_source_goes_there(matching):
     first, second = Shuffle(np.array([0]), np.array([10.0])), Shuffle(np.array([0]), np.array([5.0]))
     snapshot = cluster((1, 1, 100, 10, 10, 10), (2, 2, 100, 10, 10, 10))
     waiting = tasks((0, 1, (2,), 10, first), (1, 1, (1,), 5, second), work=[1, 100])
+    assert sorted(pairs(once(snapshot, waiting, Policy(matching=matching, fairness=0)))) == [(0, 1), (1, 0)]
+    # With room left on n1 it is tried there first.
+    snapshot = cluster((2, 2, 100, 10, 10, 10), (3, 3, 100, 10, 99, 10), allocated=[[1, 1, *[0] * 4], [0] * 6])
     assert sorted(pairs(once(snapshot, waiting, Policy(matching=matching, fairness=0)))) == [(0, 1), (1, 0)]
 
 
