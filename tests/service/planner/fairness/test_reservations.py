@@ -124,6 +124,12 @@ def test_of_classes_that_need_the_same_room_is_kept_at_once_for_the_first_by_the
     assert list(reserved_nodes(once(taken(4, 4), waiting, now=1.0))) == ["class1"]
     barred = np.array([[False, False], [True, False], [False, False]])
     assert list(reserved_nodes(once(taken(4, 4), replace(waiting, barred=barred), now=1.0))) == ["class0"]
+    gang = replace(waiting, count=np.array([9, 2, 9]), gang=np.array([-1, 0, -1]), gang_least=np.array([2]))
+    assert list(reserved_nodes(once(taken(4, 4), gang, now=1.0))) == ["class0"]
+    in_vain = replace(waiting, since=np.array([0.0, np.inf, 0.0]))
+    assert list(reserved_nodes(once(taken(4, 4), in_vain, now=1.0))) == ["class0"]
+    lapsed = Carried(lapsed={"class1": Lapse(9.0, 60.0)}, planned_at=0.0)
+    assert list(reserved_nodes(once(taken(4, 4), waiting, now=1.0, carried=lapsed))) == ["class0"]
 
 
 @pytest.mark.parametrize("short", [0, 9])
@@ -358,7 +364,8 @@ def test_one_task_that_exceeds_its_queues_share_is_paid_for_by_what_the_queue_is
     paid = planner.plan(full, waiting, LATE + 10)
     assert paid.carried.owed == {"class0": pytest.approx(5.0)}
     assert reserved_nodes(paid) == {"class0": ["n0"]}
-    assert pairs(planner.plan(taken(0, size=8.0), waiting, LATE + 20)) == [(0, 0)]
+    started = planner.plan(taken(0, size=8.0), waiting, LATE + 20)
+    assert (pairs(started), started.carried.owed) == ([(0, 0)], {}), "the next of its class has to be paid for as well"
 
 
 def test_what_a_queue_has_while_it_saves_puts_off_its_turn_four_times_as_long_at_most():
@@ -517,7 +524,9 @@ def test_room_is_kept_until_it_should_be_there_however_long_that_takes_and_for_a
 def test_a_claimant_starts_wherever_there_is_room_first_and_its_reservation_ends():
     carried = once(taken(3, 3), due_and_small(), now=LATE).carried
     assert pairs(once(taken(3, 0), due_and_small(), now=LATE, carried=carried)) == [(0, 1), (1, 0)]
-    assert not once(taken(3, 0), due_and_small(), now=LATE, carried=carried).carried.reserved
+    lapsed = replace(carried, lapsed={"class0": Lapse(LATE - 1, 60.0)})
+    then = once(taken(3, 0), due_and_small(), now=LATE, carried=lapsed).carried
+    assert (then.reserved, then.lapsed) == ({}, {})
 
 
 def test_what_is_reserved_for_a_lower_priority_keeps_nothing_from_a_higher():
