@@ -404,7 +404,6 @@ class Board:
         if self.locality is not None:
             self.locality.found_no_source(task_class)
         if self.sources.nobody_can(task_class):
-            self.sources.dead.add(task_class)
             self._out(task_class)
         elif compared:
             self._candidates.leave_out_on(node, task_class)

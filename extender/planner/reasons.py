@@ -58,7 +58,7 @@ def _reason(board: Board, gangs: Gangs, index: int) -> WaitReason:
     short = short_of(free + board.reserved.T, demand)
     if short[allowed].any(axis=1).all():
         return WaitReason("no-room", _no_room(board, short, allowed))
-    if index in board.sources.dead or not (own or board.sources.able(np.array([index]), nodes).any()):
+    if not (own or board.sources.able(np.array([index]), nodes).any()):
         return SOURCES_ARE_BUSY
     if short_of(free, demand)[allowed].any(axis=1).all():
         return WaitReason("reserved", "the room that it would fit into is reserved for others")

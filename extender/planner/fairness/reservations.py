@@ -277,9 +277,6 @@ def _start(board: Board, row: int, preferred: Sequence[int], *, due: bool) -> bo
     order = places[np.argsort(-key, kind="stable")].tolist()
     first = [node for node in preferred if node in order]
     for node in (first + [node for node in order if node not in first])[:_NODES_TRIED]:
-        started = board.start(row, node)
-        board.sources.dead.discard(row)
-        board.alive[row] = board.left[row] > 0
-        if started:
+        if board.start(row, node):
             return True
     return False

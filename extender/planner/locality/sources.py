@@ -22,9 +22,9 @@ class Sources:
     reads where it runs, none of a shuffle. `kept` [2, N] bytes per second of each disk (read) and link (out) are
     for shuffles that wait: at most `headroom` of it. A shuffle takes little of each of many nodes, and the fullest one
     would hold up all others: so it may start while the links that it reads from have at most the part `excess` promised
-    beyond what they have, and those of which it takes at most a hundredth may have more. `dead` are classes found to
-    have no source with room. While not `keeping`, nobody minds what is kept, and a shuffle reads from its sources
-    however full they are: one of them is always full on a busy cluster, and no room can be reserved for it on all.
+    beyond what they have, and those of which it takes at most a hundredth may have more. While not `keeping`, nobody
+    minds what is kept, and a shuffle reads from its sources however full they are: one of them is always full on a busy
+    cluster, and no room can be reserved for it on all.
     """
 
     def __init__(
@@ -39,7 +39,6 @@ class Sources:
         for place, row in enumerate(classes.block_rows, 2):
             self._local[place] = inputs[row].local  # type: ignore[union-attr] # these rows are Blocks
             self._local_row[row] = place
-        self.dead: set[int] = set()
         self._headroom = headroom
         rates = classes.capacity[_SERVING]
         links = np.where(np.isfinite(rates[1]), rates[1], 0.0)
@@ -57,11 +56,11 @@ class Sources:
 
     def checkpoint(self) -> Callable[[], None]:
         """Return what takes back all that is taken from now on, but for what is `free`."""
-        local, kept, dead = self._local[2:].copy(), self.kept.copy(), self.dead.copy()
+        local, kept = self._local[2:].copy(), self.kept.copy()
         waits = {row: tasks.copy() for row, tasks in self._waits.items()}
 
         def undo() -> None:
-            self._local[2:], self.kept[:], self.dead = local, kept, dead.copy()
+            self._local[2:], self.kept[:] = local, kept
             self._waits = {row: tasks.copy() for row, tasks in waits.items()}
 
         return undo

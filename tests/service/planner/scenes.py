@@ -173,5 +173,4 @@ def filled(board, waiting):
             for amounts in (board.free, board.left, board.reserved, sources.local_on_all(rows), sources.kept)
         ),
         *(np.array(share) for share in (fairness.owed, fairness.in_line, fairness.due)),
-        np.array(sorted(sources.dead)),
     ]

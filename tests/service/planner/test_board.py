@@ -26,7 +26,6 @@ def test_what_was_tried_can_be_taken_back_again_and_again(scene, queues):
         undo()
         assert not len(board.taken.assignments())
         assert not board.reserved.any()
-        assert not board.sources.dead
         assert not any(board.fairness.is_due(row) for row in range(len(waiting.count)))
         assert not board.fairness.by_due.any()
         again = filled(board, waiting)
