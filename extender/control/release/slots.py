@@ -58,7 +58,7 @@ class Slots:
         """
         backlog, writes = self._backlog, self._backlog.writes
         pending = backlog.at(PodPhase.PENDING)
-        released = {pod.uid for pod in pending if not pod.unschedulable and backlog.is_ours(pod)}
+        released = {pod.uid for pod in pending if backlog.is_ours(pod)}
         being_written = writes.in_progress.keys() | writes.queued.keys()
         over = self._cluster.passed_by | writes.backoff.keys()
         on_their_way = (flights | being_written | released) - self._cluster.awaiting_evictions - over

@@ -8,6 +8,7 @@ from extender.cluster.eligibility import Constraints, Taint
 from extender.cluster.events import GroupSeen, NodeGone, NodeSeen, NodesListed, OwnerSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Group, Node, Owner
+from extender.cluster.pods.opportunistic import ONLY
 from extender.cluster.queues import Queue
 from extender.control.release.slots import Pace
 from extender.control.release.without_node import WithoutNode
@@ -16,6 +17,7 @@ from tests.service.control.scene import LONG_SECONDS, Counted, Scene, node, pod
 
 KUEUE = "kueue.x-k8s.io/admission"
 FIFO = (Queue("q", fifo=True),)
+REFUSED = {"gates": (), "unschedulable": True}
 
 
 def test_a_held_pod_is_nominated_first_and_released_then():
@@ -135,6 +137,15 @@ def test_a_process_that_died_between_nomination_and_release_is_completed_by_the_
     scene.step(1)
     assert [verb for verb, *_ in scene.written] == ["nominate", "release"]
     assert scene.told[-1][:2] == ("a", "completed")
+
+
+def test_what_a_predecessor_left_undone_is_completed_once_and_says_how_near_its_input_the_pod_goes():
+    scene = Scene(node("n1"), node("n2"))
+    scene.see(pod("a", inputs=(("n1", 1.0),), nominated="n1", promised="n1"))
+    scene.deaf = True
+    scene.step()
+    scene.step(1)
+    assert (scene.written, scene.levels) == ([("release", "a")], {"a": ("node", None)})
 
 
 @pytest.mark.parametrize("gone", ["gone", "cordoned", "full"])
@@ -499,6 +510,12 @@ class TestOutlets:
         for _ in range(30):
             scene.step(1)
         assert not {name for name in scene.released() if name.startswith("g")}
+
+    def test_nor_is_one_that_runs_on_idle_room_alone_released_for_that(self):
+        scene = self.full(*(pod(name, 400, choice=ONLY, **more) for name, more in (("a", REFUSED), ("b", {}))))
+        for _ in range(30):
+            scene.step(1)
+        assert scene.released() == []
 
     def test_what_runs_is_looked_at_once_for_each_priority(self):
         class Counting(Ledger):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from extender.cluster.pods.opportunistic import ONLY
+from extender.control.release.loop import Pace
 from tests.service.control.opportunistic.idle_scene import IdleScene, needs, opportunistic, runs
 from tests.service.control.scene import node
 
@@ -69,6 +70,13 @@ def test_a_pod_that_is_nominated_already_is_released_as_it_is():
     assert scene.written == [("release", "a")]
     assert scene.told == [("a", "completed", 100.0)]
     assert scene.pods["a"].opportunistic
+
+
+def test_those_that_start_on_idle_room_count_with_those_of_the_plan_for_the_pace():
+    scene = IdleScene(node("n1"), use={"n1": 100}, pace=Pace(unbound_pods=2))
+    scene.see(runs("most", 900), *(needs(name, 100) for name in "abcd"))
+    scene.step()
+    assert (len(scene.released()), len(scene.told_to("demote"))) == (2, 1)
 
 
 def test_a_regular_pod_of_the_same_plan_is_not_resized():
