@@ -157,9 +157,20 @@ def test_a_pod_that_stays_regular_waits_as_before():
     assert scene.attempts == [("demote", "a")]
     assert scene.backlog.waiting_since(task_class) == since
     assert scene.backlog.writes.failures("uid-a") == 0
+    assert scene.cluster.flights() == set()
     scene.remove("full-n1")
     scene.step()
     assert scene.released() == ["a"]
+
+
+@pytest.mark.parametrize(("verb", "status"), [("demote", 503), ("nominate", 422)])
+def test_after_any_other_write_that_is_refused_a_pod_is_left_alone_for_a_second(verb, status):
+    scene = full(needs("a", 100))
+    scene.refuse, scene.refused_with = {(verb, "a")}, status
+    for _ in range(3):
+        scene.step(0.3)
+    assert scene.attempts.count((verb, "a")) == 1
+    assert scene.backlog.writes.failures("uid-a") == 1
 
 
 def test_of_one_that_is_started_the_class_has_had_its_turn():

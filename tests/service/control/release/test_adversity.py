@@ -281,8 +281,8 @@ class TestGangs:
         scene.step()
         scene.refuse = set()
         scene.see(*(pod(f"o{n}", queue="b", job="o") for n in range(3)))
-        for _ in range(3):
-            scene.step(1)
+        for _ in range(6):
+            scene.step(0.5)
         assert sorted(scene.released()) == ["g0", "g1", "g2", "g3"]
 
     @pytest.mark.parametrize("pace", [Pace(), Pace(scale_up_after=10.0)], ids=["preempting", "scaling up"])

@@ -25,7 +25,7 @@ def test_a_held_pod_is_nominated_first_and_released_then():
     scene.see(pod("a"))
     assert scene.step() == 1
     assert scene.written == [("nominate", "a", "n1"), ("release", "a")]
-    assert scene.told == [("a", "nominated", 100.0)]
+    assert (scene.told, scene.sent) == ([("a", "nominated", 100.0)], {"a": "n1"})
 
 
 def test_a_pod_without_our_gate_is_left_alone():
