@@ -26,7 +26,7 @@ from extender.planner.locality.sources import Sources
 from extender.planner.plan import Carried, Rating, Taken
 from extender.planner.prepared import Prepared
 from extender.planner.refusals import RefusedShuffles
-from extender.planner.room import Room, lasting_of
+from extender.planner.room import Room
 from extender.planner.spreading import Spreading
 from extender.planner.terms import Scores
 from extender.planner.tuning import BUNDLE, MACHINE, Policy
@@ -78,8 +78,7 @@ class Board:
         self.locality: Locality | None = None
         if waiting.preferred is not None or (policy.locality_waits and classes.blocks.any()):
             self.locality = Locality(policy, waiting, classes, carried, now=now, sources=self.sources)
-        lasting = lasting_of(waiting.running, now, self.free.shape[1])
-        self.room = Room(classes, self.sources, self.free, waiting.barred, lasting)
+        self.room = Room(classes, self.sources, self.free, waiting.barred)
         # 3. Whose turn it is, and what everybody scores.
         self.fairness = Fairness(policy, waiting, classes.total, classes.whole)
         self.scores = Scores(policy, waiting, classes, self.free)

@@ -4,7 +4,6 @@ import numpy as np
 
 from extender.arrays import Floats, Mask, Rows, needs_fit
 from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
-from extender.cluster.waiting import Running
 from extender.planner.locality.sources import Sources
 from extender.planner.prepared import Prepared
 
@@ -15,33 +14,29 @@ _LITTLE = 0.01
 class Room:
     """What is `free` [R, N], as it changes, against what classes [C] need; `barred` [C, N] is where they may not go.
 
-    `lasting` [N] says how long what runs on nodes lasts (`lasting_of`), 0 for nothing.
     While something is `beyond` [R, N], so much more than there is may be taken of nodes (planner.overbooking).
     """
 
-    def __init__(self, classes: Prepared, sources: Sources, free: Floats, barred: Mask | None, lasting: Floats) -> None:
+    def __init__(self, classes: Prepared, sources: Sources, free: Floats, barred: Mask | None) -> None:
         self._classes, self._sources, self._free, self._barred = classes, sources, free, barred
-        self._lasting = lasting
         self.beyond: Floats | None = None
 
     def order(self, nodes: Rows) -> Floats:
         """Return how early these nodes are filled [n], the largest first.
 
-        Those come first on which tasks run for longest, so that others come to be empty, for large tasks. Of those
-        where it is about as long the emptiest comes first, by the mean part that is free. Of nodes with devices it is
-        the one with the smallest part of its devices free, so that others keep all of theirs for who needs as many; and
-        nodes with more devices than others come late (`special`), as who needs devices can go nowhere else.
+        The emptiest comes first, by the mean part that is free. Of nodes with devices it is the one with the smallest
+        part of its devices free, so that others keep all of theirs for who needs as many; and nodes with more devices
+        than others come late (`special`), as who needs devices can go nowhere else.
         """
         per_unit = self._classes.per_unit[:, nodes]
         free = np.where(per_unit > 0, self._free[:, nodes], 0.0) * per_unit
         early = _mean_part(free, per_unit)
-        order = self._lasting[nodes] + early
         if len(free) > len(DIMENSIONS):
             devices = per_unit[len(DIMENSIONS) :]
             with_devices = (devices > 0).any(axis=0)
             taken_first = _LITTLE * early - _mean_part(free[len(DIMENSIONS) :], devices)
-            order = np.where(with_devices, taken_first, order)
-        return np.asarray(order - self._classes.special[nodes])
+            early = np.where(with_devices, taken_first, early)
+        return np.asarray(early - self._classes.special[nodes])
 
     def fits(self, rows: Rows, nodes: Rows) -> tuple[Mask, Mask]:
         """Return where these classes fit reading there, and where reading from elsewhere, [rows, nodes] each."""
@@ -112,18 +107,6 @@ class Room:
         return self._sources.has_local(task_class, node) and bool(
             needs_fit(self.limit(node), self._classes.here_needs[task_class])
         )
-
-
-def lasting_of(running: Running | None, now: float, nodes: int) -> Floats:
-    """Return how long what runs on each node lasts from `now` on: the binary logarithm of its minutes and one [N].
-
-    It is rounded: nodes on which tasks run for about as long are alike. What never ends does not count.
-    """
-    seconds = np.zeros(nodes)
-    if running is not None:
-        ends = running.ends_at < np.inf
-        np.maximum.at(seconds, running.node[ends], running.ends_at[ends] - now)
-    return np.asarray(np.round(np.log2(1.0 + seconds / 60.0)))
 
 
 def _mean_part(free: Floats, per_unit: Floats) -> Floats:

@@ -41,15 +41,6 @@ def test_of_nodes_with_devices_those_are_filled_first_of_which_most_devices_are_
     assert pairs(plan) == [(0, 2)] * 3
 
 
-def test_those_nodes_are_filled_first_on_which_tasks_run_for_longest():
-    # Until the ends 10, 1000, 990 and 0 s: log2(1 + minutes) is about 0, 4, 4 and 0. Of the second and third the latter
-    # is emptier: it takes four, the second the next three. What never ends runs on the last, and does not count.
-    running = Running(np.arange(4), np.array([10.0, 1000.0, 990.0, np.inf]), np.zeros((4, 6)))
-    load = [[used, *[0] * 5] for used in (1, 5, 4, 1)]
-    plan = once(cluster((8,), (8,), (8,), (8,), allocated=load), tasks((0, 8, (1,)), running=running))
-    assert [node for _, node in pairs(plan)] == [2, 2, 2, 2, 1, 1, 1, 0]
-
-
 def test_nodes_with_devices_are_filled_last_and_are_filled():
     # The node with devices is empty, the other half full: it takes the three that have no room elsewhere.
     snapshot, waiting = cluster((10,), (10,), allocated=[[0] * 6, [5, *[0] * 5]]), tasks((0, 5, (2,)))
