@@ -608,18 +608,19 @@ def test_a_server_that_hangs_is_a_cluster_error():
 def test_a_request_that_fails_leaves_nothing_that_only_a_look_for_cycles_frees():
     configuration = client.Configuration()
     configuration.host, configuration.retries = "http://127.0.0.1:1", False
+    left = []
     with client.ApiClient(configuration) as nowhere:
         api = Api(nowhere)
-        for _ in range(2):  # the first one makes what stays
+        for _ in range(5):  # the first one makes what stays, and threads of other tests may end during another
             gc.collect()
             gc.disable()
             try:
                 with suppress(ClusterError):
                     api.get("/version")
-                left = gc.collect()
+                left.append(gc.collect())
             finally:
                 gc.enable()
-    assert left == 0
+    assert min(left) == 0
 
 
 def test_a_token_that_is_being_rotated_is_a_cluster_error():
