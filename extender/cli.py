@@ -56,6 +56,6 @@ def main() -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC and error.filename is None:
             raise
-        what = error.filename or "what was to be written does not fit"
-        click.echo(f"dovetail: {visible_lines(str(what))}: {error.strerror}", err=True)
+        about = error.filename or "what was to be written does not fit"
+        click.echo(f"dovetail: {visible_lines(str(about))}: {error.strerror}", err=True)
         sys.exit(1)

@@ -58,8 +58,8 @@ class Judgement:
 
     def refusals(self, rows: Rows) -> Mapping[str, int]:
         """Return how many of these nodes were refused for which dimension."""
-        found, counts = np.unique(self.short[rows], return_counts=True)
-        return {self.dimensions[d]: int(n) for d, n in zip(found, counts, strict=True) if d >= 0}
+        dimensions, counts = np.unique(self.short[rows], return_counts=True)
+        return {self.dimensions[d]: int(n) for d, n in zip(dimensions, counts, strict=True) if d >= 0}
 
 
 @dataclass(frozen=True, slots=True)

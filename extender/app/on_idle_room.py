@@ -95,8 +95,8 @@ def on_idle_room(
     version = cache(lambda: version_of(api.check_version()))
     autoscalers = Autoscalers(api.apart(_AUTOSCALER_SECONDS))
 
-    def surroundings(pod: Pod, found: Document) -> Surroundings:
-        return _surroundings(pod, found, Around(pods, autoscalers, exposure, version()))
+    def surroundings(pod: Pod, document: Document) -> Surroundings:
+        return _surroundings(pod, document, Around(pods, autoscalers, exposure, version()))
 
     resizer = Resizer(pods, surroundings, note_refused)
     preemptor = Preemptor(
@@ -167,7 +167,7 @@ class Around:
     version: tuple[int, int]
 
 
-def _surroundings(pod: Pod, found: Document, around: Around) -> Surroundings:
+def _surroundings(pod: Pod, document: Document, around: Around) -> Surroundings:
     """Return what a pod's own spec does not say; its owner is read, and whether an autoscaler is for that or its owner.
 
     Raises ClusterError where that cannot be read: nobody knows then that the pod is eligible.
@@ -184,7 +184,7 @@ def _surroundings(pod: Pod, found: Document, around: Around) -> Surroundings:
     if pod.owner_kind == "Job":
         job, left = owner, 0
         if job is not None:
-            left = around.exposure.evictions_left(pod, lambda exposed: evictions_left(job, found, exposed=exposed))
+            left = around.exposure.evictions_left(pod, lambda exposed: evictions_left(job, document, exposed=exposed))
     return Surroundings(
         around.version,
         opted_in=pod.tenant_choice == ALLOWED,

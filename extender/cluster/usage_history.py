@@ -42,9 +42,9 @@ class UsageHistory:
     def of(self, whose: Sequence[Who]) -> Floats:
         """Return the samples of these [K, T, D], NaN of those who have none."""
         rows = np.array([self.rows.get(who, -1) for who in whose], dtype=np.intp)
-        found = np.full((len(rows), *self.use.shape[1:]), np.nan)
-        found[rows >= 0] = self.use[rows[rows >= 0]]
-        return found
+        samples = np.full((len(rows), *self.use.shape[1:]), np.nan)
+        samples[rows >= 0] = self.use[rows[rows >= 0]]
+        return samples
 
 
 def who_of(pod: Pod) -> Who:

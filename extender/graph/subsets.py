@@ -65,11 +65,11 @@ def scores(dag: Dag, machines: Machines, rows: Rows) -> tuple[Floats, Floats]:
 
 def reached(rows: Rows, edges: Sequence[Sequence[Edge]], begins: Mask) -> Mask:
     """Return the stages from which one of `begins` is reached by these edges [S], in the order of rows."""
-    found = begins.copy()
+    marked = begins.copy()
     for row in rows.tolist():
-        if not found[row]:
-            found[row] = any(found[edge.row] for edge in edges[row])
-    return found
+        if not marked[row]:
+            marked[row] = any(marked[edge.row] for edge in edges[row])
+    return marked
 
 
 def closure(dag: Dag, rows: Rows, chosen: Mask) -> Mask:

@@ -29,9 +29,9 @@ class BetterNodes:
         # 1. The last one found for the class and a node of this shape, while it has room. Where there was none there is
         #    none: room only gets less.
         row, key = np.array([task_class]), (task_class, shapes.of_node.item(node))
-        found = self._found.get(key)
-        if found is not None and (found < 0 or room.fits(row, np.array([found]))[0].all()):
-            return found
+        better = self._found.get(key)
+        if better is not None and (better < 0 or room.fits(row, np.array([better]))[0].all()):
+            return better
         # 2. Else the one that is filled first of those of the shape that suits it best.
         misfit = shapes.misfit(self._classes.whole[task_class])
         nodes = (_FAR_WORSE * misfit < misfit[key[1]])[shapes.of_node].nonzero()[0]

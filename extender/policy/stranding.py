@@ -103,9 +103,9 @@ def sought(asked: Floats, may: Mask, capacity: Floats) -> Floats:
     more = np.zeros(capacity.shape)
     for device, offered in enumerate(capacity.T):
         there, reach = (offered > 0) & may.any(axis=0), may @ offered
-        found = np.where(reach > 0, asked[:, device], 0.0)
-        if found.any():
-            each = found / found.sum() * offered.sum() / np.where(reach > 0, reach, 1.0)
+        wanted = np.where(reach > 0, asked[:, device], 0.0)
+        if wanted.any():
+            each = wanted / wanted.sum() * offered.sum() / np.where(reach > 0, reach, 1.0)
             by_node = each @ may
             more[there, device] = by_node[there] - by_node[there].min()
     return more

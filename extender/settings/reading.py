@@ -47,10 +47,10 @@ def document_of(text: str, name: str) -> Any:  # noqa: ANN401 - whatever YAML sa
     try:
         return yaml.load(text, Loader=_NoDuplicates)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
-        said = yaml_mistake(error, text)
+        mistake = yaml_mistake(error, text)
     except RecursionError:
-        said = "it is nested too deeply"
-    raise SettingsError(f"{name} cannot be read as YAML: {said}")
+        mistake = "it is nested too deeply"
+    raise SettingsError(f"{name} cannot be read as YAML: {mistake}")
 
 
 def yaml_mistake(error: yaml.YAMLError, text: str) -> str:
@@ -61,8 +61,8 @@ def yaml_mistake(error: yaml.YAMLError, text: str) -> str:
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return " ".join(str(error).split())
     mark = error.problem_mark
-    said = ", ".join(part for part in (error.context, error.problem) if part)
-    return f"line {mark.line + 1}, column {mark.column + 1}: {said}"
+    problem = ", ".join(part for part in (error.context, error.problem) if part)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
 
 
 def parse(document: object) -> Settings:
@@ -101,8 +101,8 @@ class _NoDuplicates(yaml.SafeLoader):
                 str(made)  # of too many digits, in another base than ten
             return made
         except (ValueError, AttributeError) as error:  # no date, a number of too many digits; !!timestamp of none
-            said = str(error) if isinstance(error, ValueError) else "this is not of the type that its tag says"
-            raise yaml.constructor.ConstructorError(None, None, said, node.start_mark) from None
+            problem = str(error) if isinstance(error, ValueError) else "this is not of the type that its tag says"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys: list[object] = []

@@ -335,14 +335,14 @@ def _replay(options: Options, programs: Mapping[str, Path], runs: int | None) ->
         (ReplayCase(jobs=6, arrivals=5.0), 1, 2) if options.quick else (ReplayCase(), 3, measuring.SEEDS)
     )
     runs = runs or usual
-    found = []
+    gaps = []
     with TemporaryDirectory() as folder, progress("Recording and replaying", runs * (1 + seeds)) as advance:
         for seed in range(1, runs + 1):
             file = Path(folder) / f"recording-{seed}"
             pods = record(programs, case, seed, file)
             advance()
-            found.append(measuring.gap_of(file, pods, advance, seeds))
-    return measuring.report(found)
+            gaps.append(measuring.gap_of(file, pods, advance, seeds))
+    return measuring.report(gaps)
 
 
 def _programs_if_any() -> dict[str, Path]:

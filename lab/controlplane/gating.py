@@ -38,16 +38,16 @@ def gating(control_plane: ControlPlane, order: str) -> Iterator[None]:
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {_MANAGED: "true"}}},
     ]
     control_plane.apply(namespaces)
-    objects = [it for it in chart_objects("scheduler", order) if it["kind"] in _PATHS]
+    objects = [document for document in chart_objects("scheduler", order) if document["kind"] in _PATHS]
     if not install(control_plane, objects):
         objects = []
     try:
         yield
     finally:
         for kind, path in _PATHS.items():
-            for it in objects:
-                if it["kind"] == kind:
-                    _delete(client, f"{path}/{it['metadata']['name']}")
+            for document in objects:
+                if document["kind"] == kind:
+                    _delete(client, f"{path}/{document['metadata']['name']}")
         labels = {"metadata": {"labels": {_MANAGED: None}}}
         request(client, "PATCH", "/api/v1/namespaces/default", labels, content="application/merge-patch+json")
 
@@ -65,11 +65,11 @@ def install(control_plane: ControlPlane, objects: Sequence[dict[str, Any]]) -> b
     """Install policies, and first the kinds that they read; return False where the API server knows no policies."""
     if not policies_are_served(control_plane):
         return False
-    kinds = [it for it in objects if it["kind"] == _KIND]
+    kinds = [document for document in objects if document["kind"] == _KIND]
     control_plane.apply(kinds)
     for kind in kinds:
         workload.wait_served(control_plane.client(), kind)
-    control_plane.apply([it for it in objects if it not in kinds])
+    control_plane.apply([document for document in objects if document not in kinds])
     return True
 
 
@@ -83,5 +83,5 @@ def chart_objects(mode: str, order: str) -> list[dict[str, Any]]:
     """Return all that the chart renders in this mode with this order, but for hooks. Not to be changed."""
     helm = build.provide([pins.helm()], cache=build.default_cache(os.environ))["helm"].path
     values = {**VALUES[mode], "config": {"order": order}}
-    found = yaml.safe_load_all(template(helm, values, "--api-versions", GATING_API, "--no-hooks"))
-    return [it for it in found if it]
+    documents = yaml.safe_load_all(template(helm, values, "--api-versions", GATING_API, "--no-hooks"))
+    return [document for document in documents if document]

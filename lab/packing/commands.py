@@ -107,17 +107,17 @@ def report(
     moment = _live(kubeconfig, context, config) if source is None else _read(source)
     asked = Asked([Policy(order, name) for name in names], CompactionLimits(tau / 100, mu, trials, seed), unit, unit_of)
     with click.progressbar(length=steps(asked), label="Packing", file=sys.stderr) as bar:
-        found = report_of(moment, asked, lambda: bar.update(1))
+        result = report_of(moment, asked, lambda: bar.update(1))
     try:
         if file is not None:
             from lab.packing import page
 
-            page.write(file, found)
+            page.write(file, result)
     finally:
         if as_json:
-            click.echo(msgspec.json.encode(found).decode())
+            click.echo(msgspec.json.encode(result).decode())
         else:
-            click.echo(visible_lines("\n".join(words(found))))
+            click.echo(visible_lines("\n".join(words(result))))
 
 
 def _read(source: Path) -> "ClusterMoment":

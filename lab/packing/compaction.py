@@ -87,8 +87,8 @@ def compact(
     chains = [range(first, terms.trials, _CHAINS) for first in range(min(_CHAINS, terms.trials))]
     tasks = {f"trials from {chain[0]}": _Chain(problem, policy, terms, order, pending, chain) for chain in chains}
     show = _advancing(advance, {name: len(task.trials) for name, task in tasks.items()})
-    found = unless_failed(run_all(_search, tasks, processes=processes, show=show))
-    trials = sorted((trial for chain in found.values() for trial in chain), key=lambda trial: trial.trial)
+    chains_run = unless_failed(run_all(_search, tasks, processes=processes, show=show))
+    trials = sorted((trial for chain in chains_run.values() for trial in chain), key=lambda trial: trial.trial)
     return Compaction(
         sizes=np.array([trial.size for trial in trials]),
         bounds=np.array([trial.bound for trial in trials]),
@@ -126,17 +126,17 @@ class _Trial:
 
 
 def _search(chain: _Chain, tell: Tell) -> list[_Trial]:
-    problem, terms, found = chain.problem, chain.terms, list[_Trial]()
+    problem, terms, trials = chain.problem, chain.terms, list[_Trial]()
     for trial in chain.trials:
         permutation = np.random.default_rng([terms.seed, trial]).permutation(problem.machines)
         search = _Search(problem, chain.policy, chain.order, chain.pending, permutation, trial)
-        size = search.smallest(terms.mu, found[-1].size - found[-1].bound if found else None)
+        size = search.smallest(terms.mu, trials[-1].size - trials[-1].bound if trials else None)
         # Look beside it: packing is not monotone.
         others = [other for other in (size + 1, size - 1 - terms.mu) if search.bound <= other <= problem.machines]
         disagree = sum(search.holds(other) != (other > size) for other in others)
-        found.append(_Trial(trial, size, search.bound, disagree, len(others)))
-        tell(len(found), len(chain.trials))
-    return found
+        trials.append(_Trial(trial, size, search.bound, disagree, len(others)))
+        tell(len(trials), len(chain.trials))
+    return trials
 
 
 def _advancing(advance: Callable[[], None], totals: Mapping[str, int]) -> Show:

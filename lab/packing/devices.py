@@ -61,9 +61,9 @@ class Devices:
 
 def devices_of(problem: Problem, machines: Rows) -> Sequence[Devices]:
     """Return the devices whose parts any class asks for; where all ask for whole ones, amounts say enough."""
-    found = []
+    devices = []
     for name, parts in PARTS.items():
         column = problem.layout.columns.get(name)
         if column is not None and (problem.classes.demand[:, column] % parts).any():
-            found.append(Devices(problem, machines, column, parts))
-    return found
+            devices.append(Devices(problem, machines, column, parts))
+    return devices

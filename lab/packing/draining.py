@@ -71,14 +71,14 @@ def drainable(
     nodes, idle = list[str](), 0
     counts, first = dict[str, int](), dict[str, str]()
     for row, (name, pods) in enumerate(there.items()):
-        found = _obstacle(row, pods, guards, others)
-        if found is None:
+        obstacle = _obstacle(row, pods, guards, others)
+        if obstacle is None:
             nodes.append(name)
             idle += not pods
         else:
-            reason, what = found
+            reason, pod = obstacle
             counts[reason] = counts.get(reason, 0) + 1
-            first.setdefault(reason, f"{name}: {what}")
+            first.setdefault(reason, f"{name}: {pod}")
     most_first = sorted(counts, key=lambda reason: -counts[reason])
     return Drained(nodes, idle, [Obstacle(reason, counts[reason], first[reason]) for reason in most_first])
 

@@ -37,13 +37,13 @@ def plots(report: PackingReport) -> dict[str, tuple[str, str]]:
 
 def _draw_sizes(axes: Axes, report: PackingReport) -> None:
     for place, (under, colour) in enumerate(zip(report.policies, COLOURS, strict=False)):
-        found = under.compacted
-        if found is None:
+        compacted = under.compacted
+        if compacted is None:
             continue
-        axes.bar(place, found.machines, width=0.6, color=colour, alpha=_LIGHT)
-        spread = np.linspace(-0.2, 0.2, len(found.sizes)) if len(found.sizes) > 1 else np.zeros(1)
-        axes.plot(place + spread, found.sizes, "o", color=colour, markersize=4)
-        axes.hlines(found.lower_bound, place - 0.3, place + 0.3, color="#222222", linewidth=1.5)
+        axes.bar(place, compacted.machines, width=0.6, color=colour, alpha=_LIGHT)
+        spread = np.linspace(-0.2, 0.2, len(compacted.sizes)) if len(compacted.sizes) > 1 else np.zeros(1)
+        axes.plot(place + spread, compacted.sizes, "o", color=colour, markersize=4)
+        axes.hlines(compacted.lower_bound, place - 0.3, place + 0.3, color="#222222", linewidth=1.5)
     axes.axhline(report.machines, color="#999999", linestyle=":", linewidth=1.2)
     axes.set_xticks(range(len(report.policies)), [under.policy for under in report.policies])
     finish(axes, "Cluster compaction", "nodes", "policy", legend=False)
@@ -67,12 +67,12 @@ def _draw_growth(axes: Axes, policies: Sequence[Under]) -> None:
     factors: dict[str, Mapping[str, float]] = {}
     for under in policies:
         factors[under.policy] = {f"{one.way}, {one.classes}": one.factor for one in under.inflated}
-    ways = list(dict.fromkeys(way for found in factors.values() for way in found))
+    ways = list(dict.fromkeys(way for by_way in factors.values() for way in by_way))
     width = 0.8 / max(len(policies), 1)
-    for place, ((policy, found), colour) in enumerate(zip(factors.items(), COLOURS, strict=False)):
+    for place, ((policy, by_way), colour) in enumerate(zip(factors.items(), COLOURS, strict=False)):
         offset = (place - (len(factors) - 1) / 2) * width
         axes.bar(
-            np.arange(len(ways)) + offset, [found.get(way, 0.0) for way in ways], width, color=colour, label=policy
+            np.arange(len(ways)) + offset, [by_way.get(way, 0.0) for way in ways], width, color=colour, label=policy
         )
     axes.axhline(1.0, color="#999999", linestyle=":", linewidth=1.2)
     axes.set_xticks(range(len(ways)), ways)

@@ -59,22 +59,22 @@ class Keeping:
 
     def allowance(self, ties: Ties, copy: int, able: Mask | None) -> Allowance:
         """Return where tasks may go; `able` [M'] are the machines that have room."""
-        found = _Allowing(np.ones(self._size, dtype=np.bool_), np.full(self._size, _NO_LIMIT))
+        allowing = _Allowing(np.ones(self._size, dtype=np.bool_), np.full(self._size, _NO_LIMIT))
         # 1. They keep away from others, and others from them.
         for matcher, key in ties.away:
-            self._keep_away(key, self._matches(matcher, copy), found)
+            self._keep_away(key, self._matches(matcher, copy), allowing)
             if matcher in ties.matched:
-                self._keep_apart(key, found)
+                self._keep_apart(key, allowing)
         for matcher in ties.matched:
             for term in self._relations.shunned.get(matcher, ()):
-                self._keep_away(term[1], self._holders(term, copy), found)
+                self._keep_away(term[1], self._holders(term, copy), allowing)
         # 2. They go near others.
         if ties.near is not None:
-            self._go_near(*ties.near, ties, copy, found)
+            self._go_near(*ties.near, ties, copy, allowing)
         # 3. They spread.
         for even in ties.spread:
-            self._spread(even, ties, copy, able, found)
-        return Allowance(found.allowed, found.most, found.limit, tuple(found.caps))
+            self._spread(even, ties, copy, able, allowing)
+        return Allowance(allowing.allowed, allowing.most, allowing.limit, tuple(allowing.caps))
 
     @property
     def _size(self) -> int:
@@ -104,38 +104,38 @@ class Keeping:
         sums = np.bincount(domain[there], weights=counts[there], minlength=int(domain.max(initial=-1)) + 1)
         return sums.astype(np.int64)
 
-    def _keep_away(self, key: int, counts: Counts | None, found: "_Allowing") -> None:
+    def _keep_away(self, key: int, counts: Counts | None, allowing: "_Allowing") -> None:
         if counts is None:
             return
         domain = self._domains[key]
         if self._relations.single[key]:
-            found.allowed &= (domain < 0) | (counts == 0)
+            allowing.allowed &= (domain < 0) | (counts == 0)
         elif len(sums := self._in_domain(key, counts)):
-            found.allowed &= (domain < 0) | (sums[domain] == 0)
+            allowing.allowed &= (domain < 0) | (sums[domain] == 0)
 
-    def _keep_apart(self, key: int, found: "_Allowing") -> None:
+    def _keep_apart(self, key: int, allowing: "_Allowing") -> None:
         domain = self._domains[key]
-        found.most[domain >= 0] = 1
+        allowing.most[domain >= 0] = 1
         if not self._relations.single[key]:
             domains = int(domain.max(initial=-1)) + 1
             nobody = np.zeros(domains, dtype=np.int64)
-            found.caps.append(Cap(domain, nobody, np.ones(domains, dtype=np.bool_), 1, even=False))
+            allowing.caps.append(Cap(domain, nobody, np.ones(domains, dtype=np.bool_), 1, even=False))
 
-    def _go_near(self, matcher: int, keys: tuple[int, ...], ties: Ties, copy: int, found: "_Allowing") -> None:
+    def _go_near(self, matcher: int, keys: tuple[int, ...], ties: Ties, copy: int, allowing: "_Allowing") -> None:
         counts = self._matches(matcher, copy)
         with_keys = (self._domains[list(keys)] >= 0).all(axis=0)
         anywhere = (self._domains[list(keys)] >= 0).any(axis=0)
-        found.allowed &= with_keys
+        allowing.allowed &= with_keys
         if counts is None or not counts[anywhere].any():
-            found.allowed &= matcher in ties.matched
-            found.limit = 1
+            allowing.allowed &= matcher in ties.matched
+            allowing.limit = 1
             return
         for key in keys:
             sums = self._in_domain(key, counts)
             if len(sums):
-                found.allowed &= sums[self._domains[key]] > 0
+                allowing.allowed &= sums[self._domains[key]] > 0
 
-    def _spread(self, even: Even, ties: Ties, copy: int, able: Mask | None, found: "_Allowing") -> None:
+    def _spread(self, even: Even, ties: Ties, copy: int, able: Mask | None, allowing: "_Allowing") -> None:
         domain, eligible = self._domains[even.key], self._eligible[even.eligible]
         counts = self._matches(even.matcher, copy)
         nobody = np.zeros(self._size, dtype=np.int64)
@@ -145,18 +145,18 @@ class Keeping:
         rises = int(present.sum()) >= even.domains
         lowest = int(held[present].min(initial=_NO_LIMIT)) if rises and present.any() else 0
         there, left = domain >= 0, lowest + even.most - held
-        found.allowed &= there
+        allowing.allowed &= there
         if even.matcher not in ties.matched:
-            found.allowed[there] &= left[domain[there]] >= 0
+            allowing.allowed[there] &= left[domain[there]] >= 0
             return
         if not self._relations.single[even.key]:
-            found.caps.append(Cap(domain, held, present, even.most, even=rises))
+            allowing.caps.append(Cap(domain, held, present, even.most, even=rises))
             return
-        found.most[there] = np.minimum(found.most[there], np.maximum(left[domain[there]], 0))
+        allowing.most[there] = np.minimum(allowing.most[there], np.maximum(left[domain[there]], 0))
         lowly = eligible & there
         lowly[lowly] = held[domain[lowly]] == lowest
-        if rises and able is not None and (able & found.allowed)[lowly].all():  # else the least stays what it is
-            found.limit = min(found.limit, int(lowly.sum()))
+        if rises and able is not None and (able & allowing.allowed)[lowly].all():  # else the least stays what it is
+            allowing.limit = min(allowing.limit, int(lowly.sum()))
 
 
 @dataclass(slots=True)

@@ -98,5 +98,5 @@ def _sizes(demand: Floats, count: Counts, number: int) -> list[float]:
         return []
     order = np.argsort(demand, kind="stable")
     places = np.linspace(1, count.sum(), number)
-    found = demand[order][np.searchsorted(np.cumsum(count[order]), places)]
-    return [float(size) for size in np.unique(found) if size > 0]
+    sizes = demand[order][np.searchsorted(np.cumsum(count[order]), places)]
+    return [float(size) for size in np.unique(sizes) if size > 0]

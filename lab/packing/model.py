@@ -140,18 +140,18 @@ def _classes(layout: Layout, allows: "Allowing", tasks: Sequence[PackingTask], t
         counts[key] = counts.get(key, 0) + 1
         first.setdefault(key, row)
     rows = list(first.values())
-    found = [tasks[row] for row in rows]
-    groups = {name: row for row, name in enumerate(dict.fromkeys(task.group for task in found if task.group))}
-    constraints = {which: row for row, which in enumerate(dict.fromkeys(task.constraints for task in found))}
+    firsts = [tasks[row] for row in rows]
+    groups = {name: row for row, name in enumerate(dict.fromkeys(task.group for task in firsts if task.group))}
+    constraints = {which: row for row, which in enumerate(dict.fromkeys(task.constraints for task in firsts))}
     masks = np.array([allows(which) for which in constraints], dtype=np.bool_)
     return Classes(
-        demand=np.array([layout.vector(task.demand) for task in found]).reshape(len(found), len(layout.axis)),
+        demand=np.array([layout.vector(task.demand) for task in firsts]).reshape(len(firsts), len(layout.axis)),
         count=np.array(list(counts.values()), dtype=np.int64),
-        mask=np.array([constraints[task.constraints] for task in found], dtype=np.intp),
+        mask=np.array([constraints[task.constraints] for task in firsts], dtype=np.intp),
         masks=masks.reshape(len(constraints), allows.machines),
-        group=np.array([groups.get(task.group, NO_GROUP) for task in found], dtype=np.intp),
-        at_most=np.array([task.at_most for task in found], dtype=np.int64),
-        job=tuple(task.job for task in found),
+        group=np.array([groups.get(task.group, NO_GROUP) for task in firsts], dtype=np.intp),
+        at_most=np.array([task.at_most for task in firsts], dtype=np.int64),
+        job=tuple(task.job for task in firsts),
         ties=tuple(ties[row] for row in rows),
     )
 

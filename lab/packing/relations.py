@@ -213,13 +213,13 @@ class _Relating:
     def _matched_by(self, namespace: str, labels: tuple[tuple[str, str], ...]) -> tuple[int, ...]:
         known = self._matches.get((namespace, labels))
         if known is None:
-            said = dict(labels)
+            by_name = dict(labels)
             likely = (self._likely.get(label, ()) for label in (None, *labels))
             known = tuple(
                 sorted(
                     matcher
                     for selected, matcher in itertools.chain.from_iterable(likely)
-                    if all(PodTerm("", names, selector).selects(namespace, said) for names, selector in selected)
+                    if all(PodTerm("", names, selector).selects(namespace, by_name) for names, selector in selected)
                 )
             )
             self._matches[namespace, labels] = known
@@ -227,7 +227,7 @@ class _Relating:
 
     def _ports_of(self, ports: Sequence[HostPort]) -> tuple[int, ...]:
         """Return what tasks with these ports are matches of: those who take it at all, and at this address."""
-        taken = [(one.protocol, one.port, what) for one in ports for what in (_ANY, _address(one))]
+        taken = [(one.protocol, one.port, address) for one in ports for address in (_ANY, _address(one))]
         return tuple(dict.fromkeys(map(self._taker, taken)))
 
     def _conflicts(self, port: HostPort) -> tuple[int, ...]:

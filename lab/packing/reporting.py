@@ -155,7 +155,7 @@ def _under(
     terms, every = asked.terms, np.arange(len(problem.classes.count))
     draw = np.random.default_rng(terms.seed)
     packing = pack(problem, np.arange(problem.machines), order_of(problem, policy.order), policy.rule, draw=draw)
-    found = compact(problem, policy, terms, advance)
+    compaction = compact(problem, policy, terms, advance)
     inflated, chances = [], []
     for way in WAYS:
         for name, rows in (("all", every), ("conforming", np.flatnonzero(plain))):
@@ -172,21 +172,21 @@ def _under(
         policy=policy.rule,
         order=policy.order,
         pending=packing.pending,
-        compacted=None if found is None else _compacted(found),
+        compacted=None if compaction is None else _compacted(compaction),
         holes=_filled(problem, packing.allocated, unit),
         inflated=inflated,
         by_chance=chances,
     )
 
 
-def _compacted(found: Compaction) -> Compacted:
+def _compacted(compaction: Compaction) -> Compacted:
     return Compacted(
-        machines=found.percentile,
-        sizes=found.sizes.tolist(),
-        lower_bound=found.bound,
-        times=found.times,
-        neighbours=found.looked,
-        disagree=found.disagree,
+        machines=compaction.percentile,
+        sizes=compaction.sizes.tolist(),
+        lower_bound=compaction.bound,
+        times=compaction.times,
+        neighbours=compaction.looked,
+        disagree=compaction.disagree,
     )
 
 

@@ -42,15 +42,16 @@ def _drained(drain: Drained) -> Iterator[str]:
 
 def _under(report: PackingReport, under: Under) -> Iterator[str]:
     yield f"Placed anew by {under.policy}, in the order of {under.order}:"
-    found, several = under.compacted, report.trials > 1
-    if found is None:
+    compacted, several = under.compacted, report.trials > 1
+    if compacted is None:
         yield "  This workload does not fit, whatever the number of such nodes tried."
     else:
-        how = f" (90th percentile of {report.trials} trials, range {min(found.sizes)} to {max(found.sizes)})"
-        yield f"  {_fits(report, found)}{how if several else ''}."
-        yield f"  No placement needs fewer than {found.lower_bound} on the same draws."
-        if found.disagree:
-            yield f"  Packing is not monotone: {found.disagree} of {found.neighbours} neighbouring sizes disagree."
+        how = f" (90th percentile of {report.trials} trials, range {min(compacted.sizes)} to {max(compacted.sizes)})"
+        yield f"  {_fits(report, compacted)}{how if several else ''}."
+        yield f"  No placement needs fewer than {compacted.lower_bound} on the same draws."
+        if compacted.disagree:
+            some = f"{compacted.disagree} of {compacted.neighbours} neighbouring sizes"
+            yield f"  Packing is not monotone: {some} disagree."
     if under.pending:
         yield f"  On all {report.machines} nodes {under.pending} tasks find no place."
     yield from _holes(under.holes)
@@ -62,10 +63,10 @@ def _under(report: PackingReport, under: Under) -> Iterator[str]:
         yield f"  Jobs cloned at random, {len(under.by_chance)} times: to {least:.2f} to {highest:.2f} times itself."
 
 
-def _fits(report: PackingReport, found: Compacted) -> str:
-    if found.machines > report.machines:
-        return f"This workload does not fit on your {report.machines} nodes; it fits on {found.machines} such nodes"
-    return f"This workload fits on {found.machines} of your {report.machines} nodes"
+def _fits(report: PackingReport, compacted: Compacted) -> str:
+    if compacted.machines > report.machines:
+        return f"This workload does not fit on your {report.machines} nodes; it fits on {compacted.machines} such nodes"
+    return f"This workload fits on {compacted.machines} of your {report.machines} nodes"
 
 
 def _way(grown: Grown) -> str:
@@ -96,8 +97,8 @@ def _compared(report: PackingReport) -> Iterator[str]:
         if ours == theirs:
             yield f"{other.policy} needs as many nodes as {first.policy}: {ours}."
         else:
-            what = f"{abs(theirs - ours)} {'fewer' if ours < theirs else 'more'} nodes than {first.policy}"
-            yield f"{other.policy} needs {what}: {ours}, not {theirs}."
+            difference = f"{abs(theirs - ours)} {'fewer' if ours < theirs else 'more'} nodes than {first.policy}"
+            yield f"{other.policy} needs {difference}: {ours}, not {theirs}."
 
 
 def _notes(report: PackingReport) -> Iterator[str]:
@@ -107,8 +108,8 @@ def _notes(report: PackingReport) -> Iterator[str]:
     if report.misfits:
         count, jobs = sum(report.misfits.values()), _some(_counted(report.misfits))
         yield f"Left out: {count} tasks that fit on no node, however empty, or are too many to keep apart: {jobs}."
-    for what in report.left_out:
-        yield f"Left out: {what}."
+    for part in report.left_out:
+        yield f"Left out: {part}."
     yield f"Not modelled: {'; '.join(report.not_modelled)}."
 
 

@@ -126,9 +126,9 @@ def nominations(
     Tasks are tried in the order of these `classes` [K] (rows of `waiting`), `left` [K] of each. A task of class c needs
     demand[c] [C, R]. Who has room already preempts nobody.
     """
-    found: list[tuple[str, int]] = []
+    nominated: list[tuple[str, int]] = []
     if waiting.priority is None:
-        return found
+        return nominated
     outranking = (left > 0) & (waiting.priority[classes] > preemption.lowest())
     for row, count in zip(classes[outranking].tolist(), left[outranking].tolist(), strict=True):
         allowed = None if waiting.barred is None else ~waiting.barred[row]
@@ -138,5 +138,5 @@ def nominations(
             node = preemption.node_for(demand[row], int(waiting.priority[row]), allowed)
             if node is None:
                 break
-            found.append((waiting.names[row], node))
-    return found
+            nominated.append((waiting.names[row], node))
+    return nominated

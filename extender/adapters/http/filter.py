@@ -48,20 +48,20 @@ class Filter:
         self.context.warn(pod)
         self.context.metrics.filter_nodes.observe(len(request.names))
         # 2. Judge the nodes, and put the pod in flight to those that pass.
-        found = self._judge_and_assume(pod, request)
+        judgement = self._judge_and_assume(pod, request)
         # 3. Count, log and remember what was decided; prioritize asks about the same nodes next, unless we chose.
-        refused = self.context.refused(found, request, pod)
-        self.context.log_judged("filter", pod, found)
-        whole = found.passed.all()
-        passed = request.names if whole else list(compress(request.names, found.passed.tolist()))
-        if found.chosen is None:
-            rows = found.rows if whole else found.rows[found.passed]
-            self.context.last_passed.keep(found.snapshot.layout, passed, rows)
+        refused = self.context.refused(judgement, request, pod)
+        self.context.log_judged("filter", pod, judgement)
+        whole = judgement.passed.all()
+        passed = request.names if whole else list(compress(request.names, judgement.passed.tolist()))
+        if judgement.chosen is None:
+            rows = judgement.rows if whole else judgement.rows[judgement.passed]
+            self.context.last_passed.keep(judgement.snapshot.layout, passed, rows)
         # 4. Tell refusals that preemption can cure from the others.
-        curable = self._curable(pod, found.snapshot, refused)
+        curable = self._curable(pod, judgement.snapshot, refused)
         unresolvable = {name: refused[name] for name in refused.keys() - curable.keys()} if curable else refused
         # 5. Encode the reply, with whole nodes where they came whole.
-        return wire.encode(_reply(request, found.passed, passed, curable, unresolvable))
+        return wire.encode(_reply(request, judgement.passed, passed, curable, unresolvable))
 
     def _judge_and_assume(self, pod: Pod, request: wire.Request) -> Judged:
         """Judge until no other pod took off meanwhile, and put the pod in flight to the nodes that pass.
@@ -86,26 +86,26 @@ class Filter:
             # 2. Judge the nodes asked about by one snapshot.
             base = ledger.snapshot(context.flight_time())
             snapshot, rows = context.view(base, request)
-            found = judged(snapshot, judge(snapshot, pod, rows), rows, pod)
+            judgement = judged(snapshot, judge(snapshot, pod, rows), rows, pod)
             if contradicts:
-                return found
+                return judgement
             # 3. Where none passes, or it is not the pod's turn, wait a moment for an event that may change that.
-            if not found.passed.any():
-                if self._came_after_refusal(pod, snapshot, found.open_rows, started):
+            if not judgement.passed.any():
+                if self._came_after_refusal(pod, snapshot, judgement.open_rows, started):
                     continue
             elif self.order is not None:
-                found = self._in_order(self.order, pod, base, found)
-                if found.waits is not None and self._came_before_turn(pod, base, started):
+                judgement = self._in_order(self.order, pod, base, judgement)
+                if judgement.waits is not None and self._came_before_turn(pod, base, started):
                     continue
             # 4. Choose one of several, if that is ours to do.
-            found = self._chosen(request, pod, found)
+            judgement = self._chosen(request, pod, judgement)
             # 5. Put it in flight, unless another pod took off since the snapshot: then judge again.
-            there = candidates(base, rows[found.passed])
+            there = candidates(base, rows[judgement.passed])
             if ledger.assume(pod, there, base, context.flight_time(), retried=retried):
                 context.metrics.wait_seconds.observe(time.monotonic() - started)
-                if self.chooser is not None and found.chosen is not None:
-                    self.chooser.chose(pod, found.snapshot.layout.names[found.chosen])
-                return found
+                if self.chooser is not None and judgement.chosen is not None:
+                    self.chooser.chose(pod, judgement.snapshot.layout.names[judgement.chosen])
+                return judgement
             tries += 1
         raise TooManyCalls
 
@@ -131,34 +131,34 @@ class Filter:
         self.event_wait.refused.remember(pod)
         return False
 
-    def _in_order(self, order: Order, pod: Pod, base: Snapshot, found: Judged) -> Judged:
+    def _in_order(self, order: Order, pod: Pod, base: Snapshot, judgement: Judged) -> Judged:
         """Refuse a pod everywhere whose turn has not come; else keep it to the nodes that the plan chose, if asked.
 
         To the plan a node that has just refused the pod's like is one that was not asked about.
         """
-        rows, passed = found.rows, found.passed
-        if self.chooser is not None and (refused := self.chooser.refused(found.snapshot, pod)):
+        rows, passed = judgement.rows, judgement.passed
+        if self.chooser is not None and (refused := self.chooser.refused(judgement.snapshot, pod)):
             others = passed & ~np.isin(rows, refused)
             passed = others if others.any() else passed
         standing = order.standing(pod, base, candidates(base, rows[passed]))
         if standing.waits is not None:
-            return replace(found, passed=np.zeros_like(passed), waits=standing.waits)
+            return replace(judgement, passed=np.zeros_like(passed), waits=standing.waits)
         chosen = passed & _kept_to(standing, base.layout, rows)
-        return replace(found, passed=chosen, elsewhere=True) if chosen.any() else replace(found, passed=passed)
+        return replace(judgement, passed=chosen, elsewhere=True) if chosen.any() else replace(judgement, passed=passed)
 
-    def _chosen(self, request: wire.Request, pod: Pod, found: Judged) -> Judged:
+    def _chosen(self, request: wire.Request, pod: Pod, judgement: Judged) -> Judged:
         """Keep a pod to the one node that we choose for it, unless that is left to kube-scheduler."""
         if self.chooser is None:
-            return found
-        rows = found.rows[found.passed]
+            return judgement
+        rows = judgement.rows[judgement.passed]
         if len(rows) <= 1:  # the plan's choice is remembered like ours
-            return replace(found, chosen=int(rows[0])) if found.elsewhere and len(rows) else found
+            return replace(judgement, chosen=int(rows[0])) if judgement.elsewhere and len(rows) else judgement
         why = self.chooser.left_to_scheduler(request, pod)
         self.context.metrics.choices.labels(why or "chosen").inc()
         if why is not None:
-            return found
-        row = self.chooser.choose(found.snapshot, pod, rows)
-        return replace(found, passed=found.rows == row, chosen=row)
+            return judgement
+        row = self.chooser.choose(judgement.snapshot, pod, rows)
+        return replace(judgement, passed=judgement.rows == row, chosen=row)
 
     def _curable(self, pod: Pod, snapshot: Snapshot, refused: Mapping[str, str]) -> dict[str, str]:
         """Return the refusal that preemption can cure: of the nominated node, which other pods are leaving.

@@ -32,11 +32,11 @@ class Preempt:
         pod = self.context.pod(request)
         self.context.warn(pod)
         # 2. Judge each node without its victims.
-        found = self._judge_once_gone(pod, request)
+        judgement = self._judge_once_gone(pod, request)
         # 3. Count and log the decision, and encode the nodes that stay.
-        self.context.refused(found, request, pod)
-        self.context.log_judged("preempt", pod, found)
-        victims = compress(request.victims.items(), found.passed.tolist())
+        self.context.refused(judgement, request, pod)
+        self.context.log_judged("preempt", pod, judgement)
+        victims = compress(request.victims.items(), judgement.passed.tolist())
         return wire.encode(wire.PreemptReply(dict(victims)))
 
     def _judge_once_gone(self, pod: Pod, request: wire.PreemptRequest) -> Judged:
@@ -58,19 +58,19 @@ class Preempt:
             base, known = ledger.snapshot_with(chain.from_iterable(victims_of.values()), context.flight_time())
             gone = {name: [known[uid] for uid in uids if uid in known] for name, uids in victims_of.items()}
             snapshot = once_gone(base, gone)
-            found = judged(snapshot, judge(snapshot, pod), rows_of(snapshot, request), pod)
+            judgement = judged(snapshot, judge(snapshot, pod), rows_of(snapshot, request), pod)
             if contradicts:
-                return found
+                return judgement
             # 2. Where none would help, wait a moment for an event that may change that.
-            rows = found.open_rows
-            if len(rows) and not found.passed.any():
+            rows = judgement.open_rows
+            if len(rows) and not judgement.passed.any():
                 again = self._refused.know(pod)
                 if self.event_wait.wait(pod, snapshot, rows, started, again) or ledger.yield_to(pod.uid):
                     continue
                 self._refused.remember(pod)
             # 3. Put the pod in flight, unless another took off since the snapshot: then judge again.
-            helped = candidates(base, found.rows[found.passed] if pod.nominated is None else rows[:0])
+            helped = candidates(base, judgement.rows[judgement.passed] if pod.nominated is None else rows[:0])
             if ledger.assume(pod, helped, base, context.flight_time(), preempts=True):
-                return found
+                return judgement
             tries += 1
         raise TooManyCalls

@@ -100,14 +100,14 @@ class Autoscalers:
     def _read(self, path: str) -> set[Target]:
         """Return what the autoscalers at a path are for; nothing where the cluster has no such kind."""
         try:
-            found = [_decode(raw) for raw in listed(self._api, path)[0]]
+            autoscalers = [_decode(raw) for raw in listed(self._api, path)[0]]
         except Refused as refusal:
             if refusal.is_not_found:
                 return set()
             raise
         return {
             (one.metadata.namespace, target.kind, target.name)
-            for one in found
+            for one in autoscalers
             if (target := one.spec.scale_target_ref or one.spec.target_ref) is not None and not _only_recommends(one)
         }
 

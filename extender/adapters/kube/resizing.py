@@ -17,10 +17,10 @@ class PodResizer:
 
     def read(self, pod: Pod) -> dict[str, Any]:
         """Return a pod's object."""
-        found: dict[str, Any] = self.api.read(pod_path(pod.namespace, pod.name))
-        if (found.get("metadata") or {}).get("uid") != pod.uid:
+        document: dict[str, Any] = self.api.read(pod_path(pod.namespace, pod.name))
+        if (document.get("metadata") or {}).get("uid") != pod.uid:
             raise ClusterError(f"pod {pod.namespace}/{pod.name} is another by now")
-        return found
+        return document
 
     def annotate(self, pod: Pod, patch: dict[str, Any]) -> None:
         """Make a merge patch of a pod."""
@@ -40,9 +40,9 @@ class PodResizer:
 
     def _find(self, path: str) -> dict[str, Any] | None:
         try:
-            found: dict[str, Any] = self.api.read(path)
+            document: dict[str, Any] = self.api.read(path)
         except Refused as refusal:
             if refusal.is_not_found:
                 return None
             raise
-        return found
+        return document

@@ -90,7 +90,7 @@ class HistoryReader:
 
     def _asked(self, begin: int, end: int, deadline: float) -> dict[str, list[Series]]:
         """Return what was measured at these steps, by dimension. Raises UsageError."""
-        found = {}
+        by_dimension = {}
         for name in DIMENSIONS:
             query = self.queries.of_history(name)
             form = {
@@ -100,14 +100,14 @@ class HistoryReader:
                 "step": str(self.step_seconds),
                 "timeout": f"{max(round(1000 * (deadline - time.monotonic())), 1)}ms",
             }
-            found[name] = series(self.access.post(QUERY_RANGE, form, deadline)) if query else []
-        return found
+            by_dimension[name] = series(self.access.post(QUERY_RANGE, form, deadline)) if query else []
+        return by_dimension
 
-    def _take(self, begin: int, end: int, found: dict[str, list[Series]]) -> None:
+    def _take(self, begin: int, end: int, measured: dict[str, list[Series]]) -> None:
         """Put samples of these steps beside those that are kept, and let go of what is too old by then."""
         rows = dict(self.history.rows)
         names = NodeNames(self.nodes(), self.queries.node_labels)
-        new = {name: _Column.of(name, some, names, rows) for name, some in found.items()}
+        new = {name: _Column.of(name, some, names, rows) for name, some in measured.items()}
         steps = np.arange(end - STEPS + 1, end + 1)
         use = np.full((len(rows), STEPS, len(DIMENSIONS)), np.nan)
         # 1. What is kept already moves along.

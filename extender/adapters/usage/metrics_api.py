@@ -69,12 +69,12 @@ class MetricsApi:
         places = self.node_of_all()
         sums: dict[str, dict[str, float]] = {}
         for one in of_pods:
-            who = one["metadata"]["namespace"], one["metadata"]["name"]
+            full_name = one["metadata"]["namespace"], one["metadata"]["name"]
             values: Values = {}
             since = min(since, _take(values, one, [container["usage"] for container in one["containers"]]))
-            if (node := places.get(who)) is not None:
+            if (node := places.get(full_name)) is not None:
                 _add(sums.setdefault(node, {}), values)
-            if (uid := uids.get(who)) is not None:
+            if (uid := uids.get(full_name)) is not None:
                 tally.pods[uid] = values
         tally.pods_on = {node: {name: [value] for name, value in total.items()} for node, total in sums.items()}
         strangers = sorted({one["metadata"]["name"] for one in of_nodes} - known)

@@ -45,9 +45,9 @@ class Tally:
     pressure: dict[str, Values] = field(default_factory=dict)
     gone: dict[str, Values] = field(default_factory=dict)
 
-    def put(self, whose: dict[str, Values], who: str, name: str, value: float) -> None:
+    def put(self, whose: dict[str, Values], name_of: str, name: str, value: float) -> None:
         """Note a value: cores, bytes or bytes per second; seconds since the epoch; a part of the time."""
-        whose.setdefault(who, {}).setdefault(name, []).append(value * UNITS.get(name, 1.0))
+        whose.setdefault(name_of, {}).setdefault(name, []).append(value * UNITS.get(name, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +196,10 @@ def _pressure(tally: Tally, believed: Set[str]) -> dict[str, float]:
 
     It has the window of the node's pods, so without these it is not known.
     """
-    found = {name: values[PRESSURE] for name, values in tally.pressure.items() if name in tally.pods_on}
+    by_node = {name: values[PRESSURE] for name, values in tally.pressure.items() if name in tally.pods_on}
     return {
         name: parts[0]
-        for name, parts in found.items()
+        for name, parts in by_node.items()
         if name in believed and len(parts) == 1 and 0.0 <= parts[0] <= _MOST_PRESSURE
     }
 

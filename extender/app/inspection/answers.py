@@ -110,10 +110,10 @@ def examine(query: Query, extender: str) -> tuple[str, bool]:
     reader, settings, source = _begin(query)
     waits = waits_of(reader, query.control)
     cluster = look(reader, settings, source, waits if isinstance(waits, WaitReport) else None)
-    found = findings(Diagnosis(reader, extender, query.control).facts(cluster))
-    well = not reader.unread and all(finding.level != PROBLEM for finding in found)
-    document = {"findings": msgspec.to_builtins(found)}
-    return _printed(query, reader, source, document, tables.findings(found, _page(query))), well
+    results = findings(Diagnosis(reader, extender, query.control).facts(cluster))
+    well = not reader.unread and all(finding.level != PROBLEM for finding in results)
+    document = {"findings": msgspec.to_builtins(results)}
+    return _printed(query, reader, source, document, tables.findings(results, _page(query))), well
 
 
 def _begin(query: Query) -> tuple[Reader, Settings, str]:

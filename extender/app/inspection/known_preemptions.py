@@ -14,8 +14,8 @@ def preemption_of(reader: Reader, namespace: str, name: str, uid: str = "") -> s
     For those who use what it ran on, or for a queue below its share (reclaim), or by kube-scheduler for a pod of higher
     priority. Without `uid` it is any pod that had this name.
     """
-    said = (said_of(reader, namespace, name, reason, uid) for reason in (_PREEMPTED, _RECLAIMED))
-    return next(filter(None, said), "")
+    messages = (said_of(reader, namespace, name, reason, uid) for reason in (_PREEMPTED, _RECLAIMED))
+    return next(filter(None, messages), "")
 
 
 def end_of(reader: Reader, namespace: str, name: str) -> str:

@@ -65,8 +65,8 @@ def question(given: Given, measured: Measured | None) -> LocalityWaitQuestion:
     nodes = given.nodes or (measured.known_nodes() if measured else NODES)
     rate = given.rate or (measured.rate() if measured else _rate_of_full(nodes, given))
     if not (1 <= min(tasks, nodes, replicas) <= max(tasks, nodes, replicas) <= MOST and 0 < rate < math.inf):
-        found = f"{tasks:g} tasks, {nodes:g} nodes, {replicas:g} replicas and a rate of {rate:g}"
-        raise NotMeasured(f"{found} cannot be; accepted: 1 to {MOST} and a rate above 0; give them as options")
+        numbers = f"{tasks:g} tasks, {nodes:g} nodes, {replicas:g} replicas and a rate of {rate:g}"
+        raise NotMeasured(f"{numbers} cannot be; accepted: 1 to {MOST} and a rate above 0; give them as options")
     sources = {
         "tasks": tasks_by,
         "nodes": GIVEN if given.nodes else MEASURED if measured else DEFAULT,

@@ -175,11 +175,11 @@ def _job(pod: Explanation) -> str:
 
     One of which nothing can start, or end, has no work; one that has room and wants none has no fair share.
     """
-    told = [f"{seconds(pod.work)} of the whole cluster left"] if pod.work else []
+    details = [f"{seconds(pod.work)} of the whole cluster left"] if pod.work else []
     if pod.owed is not None and math.isfinite(pod.owed):
         side = f"{percent(abs(pod.owed))} {'below' if pod.owed > 0 else 'above'}" if abs(pod.owed) >= 0.0005 else "at"
-        told.append(f"{side} its fair share")
-    return f"{pod.job}: {', '.join(told)}" if told else pod.job
+        details.append(f"{side} its fair share")
+    return f"{pod.job}: {', '.join(details)}" if details else pod.job
 
 
 def _rank(pod: Explanation) -> str:

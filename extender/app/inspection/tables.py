@@ -44,16 +44,16 @@ def new_pods(hold: NewPods | None, page: Page = NARROW) -> list[str]:
     return ["", *page.wrapped(f"New pods {in_words(hold)}", "", "  ")] if hold is not None else []
 
 
-def findings(found: Sequence[Finding], page: Page = NARROW) -> str:
+def findings(results: Sequence[Finding], page: Page = NARROW) -> str:
     """Return what doctor found, problems first, and what to do."""
     order = ("problem", "warning", "ok")
     lines = []
-    for finding in sorted(found, key=lambda finding: order.index(finding.level)):
+    for finding in sorted(results, key=lambda finding: order.index(finding.level)):
         head = f"{finding.level:8} {finding.check:15}"
         lines += page.wrapped(finding.text, head, " " * len(head))
         if finding.advice:
             lines += page.wrapped(finding.advice, " " * len(head) + "-> ", " " * len(head) + "   ")
-    counts = {level: sum(finding.level == level for finding in found) for level in order}
+    counts = {level: sum(finding.level == level for finding in results) for level in order}
     return "\n".join(
         [*lines, "", f"problems: {counts['problem']}, warnings: {counts['warning']}, fine: {counts['ok']}"]
     )

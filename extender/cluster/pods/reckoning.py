@@ -162,8 +162,8 @@ def _plausible(pod: Pod, most: Amounts, nodes: int) -> Pod:
     demand, inputs = pod.demand, pod.inputs
     beyond = [name for name, amount in most.items() if demand.get(name, 0.0) > amount]
     if beyond:
-        what = ", ".join(f"{name} {demand[name]:g}, any node offers at most {most[name]:g}" for name in beyond)
-        problems.append(f"annotation {DEMAND_ANNOTATION}: {what}")
+        excess = ", ".join(f"{name} {demand[name]:g}, any node offers at most {most[name]:g}" for name in beyond)
+        problems.append(f"annotation {DEMAND_ANNOTATION}: {excess}")
         demand = _requests(demand)
     if nodes and len(inputs) > nodes:
         problems.append(f"annotation {INPUT_ANNOTATION}: {len(inputs)} nodes, there are {nodes}")

@@ -74,13 +74,13 @@ class ClassUse:
 
         A demand may have more resources than are measured: they are as demanded.
         """
-        found = demand.copy()
+        use = demand.copy()
         if not len(self._count):
-            return found
+            return use
         row = np.where(class_of < len(self._count), class_of, -1)
         known = np.flatnonzero((row >= 0) & (self._count[row] >= self._least))
-        found[known, : len(DIMENSIONS)] = self._sum[row[known]] / self._count[row[known], np.newaxis]
-        return found
+        use[known, : len(DIMENSIONS)] = self._sum[row[known]] / self._count[row[known], np.newaxis]
+        return use
 
     def _leave(self, pod: Rows) -> None:
         """Take pods out of their classes, as they are of others by now: they were resized, or their choice changed."""

@@ -105,8 +105,8 @@ class LearnedUse:
 
     def expected(self, pods: Sequence[Pod], demand: Floats) -> Floats:
         """Return what pods [P] are expected to use [P, R]: what their class does, else their `demand` [P, R]."""
-        found = [self._backlog.find(pod.uid) for pod in pods]
-        rows = [-1 if where is None else self._class_rows.row_of.get(where[0], -1) for where in found]
+        positions = [self._backlog.find(pod.uid) for pod in pods]
+        rows = [-1 if where is None else self._class_rows.row_of.get(where[0], -1) for where in positions]
         return self._classes.expected(np.array(rows, dtype=np.intp), demand)
 
     def _learn(self, running: "_Measured", window: float) -> None:

@@ -124,7 +124,7 @@ class PeakPredictor:
         running = [who_of(pod) for pod in there]
         expected = self._expected(running, history, columns)
         # 5. The peak by all of it.
-        node = np.array([layout.rows[who[0]] for who in running], dtype=np.intp)
+        node = np.array([layout.rows[key[0]] for key in running], dtype=np.intp)
         use = history.of(running)
         peaks = np.zeros(layout.capacity.shape)
         peaks[:, columns] = self._peak(use, node, expected, rest)
@@ -159,20 +159,20 @@ class PeakPredictor:
     def _see(self, there: Sequence[Pod], history: UsageHistory) -> None:
         before, now = self._seen, dict[Who, _Seen]()
         for pod in there:
-            who = who_of(pod)
-            seen = before.get(who)
+            key = who_of(pod)
+            seen = before.get(key)
             version = (pod.uid, pod.resource_version)
             if seen is None or seen.version != version:
                 demand = tuple(pod.demand.get(name, 0.0) for name in DIMENSIONS)
                 seen = _Seen(version, name_of(pod), pod.started or 0.0, demand)
-            now[who] = seen
-        self._seen = {who: seen for who, seen in before.items() if who in history.rows} | now
+            now[key] = seen
+        self._seen = {key: seen for key, seen in before.items() if key in history.rows} | now
 
     def _own_only(self, history: UsageHistory) -> UsageHistory:
         """Return it without samples whose windows begin before their pod: another's of its name, or too low."""
         started = np.full(len(history.use), -np.inf)
-        for who, seen in self._seen.items():
-            row = history.rows.get(who)
+        for key, seen in self._seen.items():
+            row = history.rows.get(key)
             if row is not None:
                 started[row] = seen.started
         since = history.times - history.window_seconds
@@ -183,25 +183,25 @@ class PeakPredictor:
         """Return what these pods count as before they are known by themselves [P, K]: by their class, else in full."""
         # 1. All pods that were seen and measured, those that have ended among them.
         names = {name: row for row, name in enumerate(sorted({seen.task_class for seen in self._seen.values()}))}
-        measured = [who for who in self._seen if who in history.rows]
+        measured = [key for key in self._seen if key in history.rows]
         now = set(running)
-        ended: Mask = np.array([who not in now for who in measured], dtype=np.bool_)
+        ended: Mask = np.array([key not in now for key in measured], dtype=np.bool_)
         own = history.of(measured)
         says = ended | is_warm(own, self._tuning).all(axis=1)
-        task_class = np.array([names[self._seen[who].task_class] for who in measured], dtype=np.intp)
+        task_class = np.array([names[self._seen[key].task_class] for key in measured], dtype=np.intp)
         # 2. What nearly all of a class never passed.
         most = np.fmax.reduce(own, axis=1, initial=np.nan)
         classes = class_peaks(most, task_class, says, len(names), self._tuning)
         # 3. Who is there counts by its class, and where that is not known by its demand.
-        of_class = classes[[names[self._seen[who].task_class] for who in running]].reshape(len(running), len(columns))
-        demand = np.array([self._seen[who].demand for who in running]).reshape(len(running), _WIDTH)[:, columns]
+        of_class = classes[[names[self._seen[key].task_class] for key in running]].reshape(len(running), len(columns))
+        demand = np.array([self._seen[key].demand for key in running]).reshape(len(running), _WIDTH)[:, columns]
         return np.where(np.isnan(of_class), demand, of_class)
 
 
 def _rest(layout: Layout, history: UsageHistory, whole: Floats) -> Floats:
     """Return what was used of each node [N, T, K] that none of its pods accounts for, by what `whole` nodes used."""
     of_pods = np.zeros(whole.shape)
-    pods = [(layout.rows[who[0]], row) for who, row in history.rows.items() if who[2] and who[0] in layout.rows]
+    pods = [(layout.rows[key[0]], row) for key, row in history.rows.items() if key[2] and key[0] in layout.rows]
     if pods:
         node, row = np.array(pods, dtype=np.intp).T
         np.add.at(of_pods, node, np.nan_to_num(history.use[row]))

@@ -154,9 +154,9 @@ def _young(snapshot: Snapshot, measured: MeasuredUse, usage: Usage, expected: Ex
 
 def measured_of(pods: Sequence[Pod], usage: Usage, layout: Layout) -> Floats:
     """Return what was measured of pods [P, R], 0 where nothing was."""
-    found = np.zeros((len(pods), len(layout.axis)))
+    use = np.zeros((len(pods), len(layout.axis)))
     for row, pod in enumerate(pods):
         sample = usage.pods.get(pod.uid)
         if sample is not None:
-            found[row, : len(DIMENSIONS)] = [sample.amounts.get(name, 0.0) for name in DIMENSIONS]
-    return found
+            use[row, : len(DIMENSIONS)] = [sample.amounts.get(name, 0.0) for name in DIMENSIONS]
+    return use

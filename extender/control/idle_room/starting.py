@@ -45,12 +45,12 @@ def starting(
     if not known.any():
         return Young(nothing, nothing)
     earliest = min(measured.since[known].min(), measured.at[known].min() - RAMP_UP_SECONDS) - LATE_SECONDS
-    found = _candidates(backlog, layout, earliest)
-    if not found.pods:
+    candidates = _candidates(backlog, layout, earliest)
+    if not candidates.pods:
         return Young(nothing, nothing)
-    rows, began = np.array(found.node, dtype=np.intp), np.array(found.began)
+    rows, began = np.array(candidates.node, dtype=np.intp), np.array(candidates.began)
     young = np.flatnonzero(~measured_whole(began, measured.since[rows], measured.at[rows]))
-    pods, demand = [found.pods[place] for place in young.tolist()], np.array(found.demand)[young]
+    pods, demand = [candidates.pods[place] for place in young.tolist()], np.array(candidates.demand)[young]
     return Young.of(
         layout, rows[young], measured_of(pods, usage, layout), demand if expected is None else expected(pods, demand)
     )
@@ -58,7 +58,7 @@ def starting(
 
 def _candidates(backlog: Backlog, layout: Layout, earliest: float) -> _Candidates:
     """Return the regular pods on nodes of the layout that began after `earliest`."""
-    found = _Candidates([], [], [], [])
+    candidates = _Candidates([], [], [], [])
     with backlog.lock:
         for task_class in backlog.classes():
             vector = None
@@ -66,11 +66,11 @@ def _candidates(backlog: Backlog, layout: Layout, earliest: float) -> _Candidate
                 row = layout.rows.get(pod.node or "")
                 if row is not None and not pod.opportunistic:
                     vector = layout.vector(pod.demand) if vector is None else vector
-                    found.pods.append(pod)
-                    found.node.append(row)
-                    found.began.append(_began(pod))
-                    found.demand.append(vector)
-    return found
+                    candidates.pods.append(pod)
+                    candidates.node.append(row)
+                    candidates.began.append(_began(pod))
+                    candidates.demand.append(vector)
+    return candidates
 
 
 def began_after(task_class: TaskClass, earliest: float) -> Iterator[Pod]:

@@ -39,7 +39,7 @@ def choices(
     together do not suffice, all that use what is short go: regular pods come first.
     """
     pods, layout = snapshot.opportunistic, snapshot.layout
-    found: dict[int, PreemptionChoice] = {}
+    chosen_of: dict[int, PreemptionChoice] = {}
     for row in np.flatnonzero(over.any(axis=1)).tolist():
         if layout.names[row] in usage.problems:  # nobody goes by what was measured wrongly
             continue
@@ -53,8 +53,8 @@ def choices(
             chosen = np.flatnonzero(may_go & (use[:, left > 0] > 0).any(axis=1))
         if len(chosen):
             victims = [pods.pods[place] for place in there[chosen].tolist()]
-            found[row] = PreemptionChoice(layout.names[row], shortages(layout, row, left), victims)
-    return [found[row] for row in sorted(found, key=lambda row: -parts(over[row], layout.capacity[row]).max())]
+            chosen_of[row] = PreemptionChoice(layout.names[row], shortages(layout, row, left), victims)
+    return [chosen_of[row] for row in sorted(chosen_of, key=lambda row: -parts(over[row], layout.capacity[row]).max())]
 
 
 def shortages(layout: Layout, row: int, short: Floats) -> dict[str, float]:

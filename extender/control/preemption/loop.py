@@ -94,12 +94,12 @@ class Preemptor:
         measured = self._measured.of(snapshot.layout, usage)
         over = self._overload.look(measured)
         # 5. Choose who goes, and ask as far as the rates allow.
-        found: list[PreemptionChoice] = []
+        chosen: list[PreemptionChoice] = []
         if over.any() and len(snapshot.opportunistic.pods):
-            found = choices(snapshot, over, usage, now, going=going, spared=spared)
+            chosen = choices(snapshot, over, usage, now, going=going, spared=spared)
         if self._starved is not None:
-            found += self._starved.look(snapshot, measured, usage, now, out={*going, *spared}, found=found)
-        return sum(self._ask(choice, now) for choice in found)
+            chosen += self._starved.look(snapshot, measured, usage, now, out={*going, *spared}, chosen=chosen)
+        return sum(self._ask(choice, now) for choice in chosen)
 
     def _settle(self) -> None:
         self._rates.keep(self._cluster.snapshot().layout.rows.keys())

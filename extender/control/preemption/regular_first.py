@@ -118,9 +118,9 @@ class _Look:
             if not least and not self.making_way.possible(demand, allowed):  # a gang's pod may still fit elsewhere
                 continue
             wanted = min(count, least - placed) if least else count
-            more, found = self.making_way.ways(demand, allowed, wanted, math.inf if least else _MOST_AT_ONCE)
+            more, more_ways = self.making_way.ways(demand, allowed, wanted, math.inf if least else _MOST_AT_ONCE)
             placed += more
-            ways += [(row, way) for way in found]
+            ways += [(row, way) for way in more_ways]
         if placed >= max(least, 1):
             return ways
         self.making_way.restore(before)

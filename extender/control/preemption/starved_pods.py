@@ -32,9 +32,9 @@ class StarvedPods:
         now: float,
         *,
         out: Collection[str],
-        found: Sequence[PreemptionChoice],
+        chosen: Sequence[PreemptionChoice],
     ) -> list[PreemptionChoice]:
-        """Return who is to go; nobody of a node that is in `found`, or who is `out` of the question (by UID).
+        """Return who is to go; nobody of a node that is in `chosen`, or who is `out` of the question (by UID).
 
         `measured` is on the rows of the snapshot. A look at the use that was seen before says nothing new.
         """
@@ -43,22 +43,22 @@ class StarvedPods:
             return []
         self._looked = usage
         there = on_full_nodes(measured, pods.node, pods.started)
-        who = [pods.pods[place] for place in there.tolist()]
-        samples = [usage.pods.get(pod.uid) for pod in who]
+        candidates = [pods.pods[place] for place in there.tolist()]
+        samples = [usage.pods.get(pod.uid) for pod in candidates]
         squeezed = Squeezed(
-            [pod.uid for pod in who],
+            [pod.uid for pod in candidates],
             pods.node[there],
             np.array([np.nan if sample is None else sample.amounts.get(CPU, np.nan) for sample in samples]),
-            self._usual(who, np.zeros((len(who), len(layout.axis))))[:, CPU_INDEX],
+            self._usual(candidates, np.zeros((len(candidates), len(layout.axis))))[:, CPU_INDEX],
             work_lost(snapshot, there, now),
-            np.array([not (pod.leaving or pod.uid in out) for pod in who], dtype=np.bool_),
+            np.array([not (pod.leaving or pod.uid in out) for pod in candidates], dtype=np.bool_),
         )
-        taken = {layout.rows[choice.node] for choice in found}
+        taken = {layout.rows[choice.node] for choice in chosen}
         return [
             PreemptionChoice(
                 layout.names[squeezed.node[place]],
                 {CPU: float(pods.demand[there[place], CPU_INDEX])},
-                [who[place]],
+                [candidates[place]],
                 starved=True,
             )
             for place in self._starved.look(measured, squeezed, taken).tolist()

@@ -209,18 +209,18 @@ class Sender:
         self._writes.claim(pod.uid, until)
         self._soon(pod, lambda: self._write(pod, now, until, lambda: self._writer.clear(pod), "nomination cleared"))
 
-    def _write(self, pod: Pod, now: float, claim: float, write: Callable[[], object], what: str) -> None:
+    def _write(self, pod: Pod, now: float, claim: float, write: Callable[[], object], message: str) -> None:
         if self._is_over(pod, claim):
             return
         begun = time.monotonic()
         try:
             self._require_lead()
             write()
-            log.info(what, pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
+            log.info(message, pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
         except Exception as error:  # as above
             self._note_failure(pod, now, begun)
             self._writes.note_failed_clear(pod.uid)
-            log.warning(f"failed: {what}", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
+            log.warning(f"failed: {message}", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
 
     def _note_failure(self, pod: Pod, now: float, begun: float) -> None:
         """Leave a pod alone for a while from the failure on: a slow API server answers seconds after `now`."""

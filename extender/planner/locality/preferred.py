@@ -41,12 +41,12 @@ def described(board: Board, locality: Locality, index: int, level: int, of_nodes
     if not isinstance(inputs, Blocks):
         return {-1: _worded(nearness.preferred_nodes(index, level)[np.newaxis], of_nodes)[0]}
     left = board.sources.left(index, inputs).nonzero()[0]
-    found: dict[int, str] = {}
+    words: dict[int, str] = {}
     for begin in range(0, len(left), _TASKS_AT_ONCE):
         tasks = left[begin : begin + _TASKS_AT_ONCE]
         near = nearness.nodes_near(inputs.copies[tasks], level)
-        found.update(zip(tasks.tolist(), _worded(near, of_nodes), strict=True))
-    return found
+        words.update(zip(tasks.tolist(), _worded(near, of_nodes), strict=True))
+    return words
 
 
 def _worded(near: Mask, of_nodes: States) -> list[str]:

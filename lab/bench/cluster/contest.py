@@ -144,11 +144,11 @@ def _watch(client: ApiClient, pods: int) -> list[_Look]:
     looks: list[_Look] = []
 
     def all_ended() -> bool:
-        found = workload.pods(client, fieldSelector="spec.nodeName!=")
-        started = Counter(pod["metadata"]["labels"]["dovetail.dev/queue"] for pod in found)
-        running = [pod for pod in found if pod["status"]["phase"] not in _ENDED]
+        bound = workload.pods(client, fieldSelector="spec.nodeName!=")
+        started = Counter(pod["metadata"]["labels"]["dovetail.dev/queue"] for pod in bound)
+        running = [pod for pod in bound if pod["status"]["phase"] not in _ENDED]
         looks.append(_Look(Counter(pod["metadata"]["labels"]["dovetail.dev/queue"] for pod in running), started))
-        return len(found) == pods and not running
+        return len(bound) == pods and not running
 
     workload.wait_until(all_ended, _LIMIT_SECONDS, f"{pods} pods to end", every=_EVERY_SECONDS)
     return looks

@@ -99,16 +99,16 @@ def _latency(
 ) -> dict[str, float]:
     """Return how long pods take in the mean from creation to binding, by how they come."""
     counts = {BURST: size.burst, STEADY: size.steady if first else 0} if contender.timed else {}
-    found = {}
+    latencies = {}
     for way, count in counts.items():
         if count:
             manifests = [
                 _pod(f"{way}-{number:05d}", number % size.jobs, gated=contender.gated) for number in range(count)
             ]
             _wait_quiet(control_plane)
-            found[way] = mean_seconds(control_plane.client(), manifests, way, size.limit_seconds)
+            latencies[way] = mean_seconds(control_plane.client(), manifests, way, size.limit_seconds)
             workload.delete_all_pods(control_plane.client(), seconds=size.limit_seconds)
-    return found
+    return latencies
 
 
 def _start(control_plane: ControlPlane, contender: BenchContender) -> list[str]:

@@ -189,9 +189,9 @@ def shares_of(case: LiveCase, looks: Sequence[Look], after: float = _SETTLING_SE
 def report(case: LiveCase, looks: Sequence[Look]) -> Report:
     """Return the rows, and a table of the shares by half minutes."""
     shares = shares_of(case, looks)
-    what = f"{case.backlog:,} one-pod jobs of each queue wait all the time, {looks[-1].at:.0f} s"
+    about = f"{case.backlog:,} one-pod jobs of each queue wait all the time, {looks[-1].at:.0f} s"
     rows = [
-        Row("live.share_error", round(shares.error, 2), "points", note=f"from the fair share, in the mean; {what}"),
+        Row("live.share_error", round(shares.error, 2), "points", note=f"from the fair share, in the mean; {about}"),
         Row("live.slots_in_use", round(shares.in_use, 2), "%", note=f"of {case.slots}, after the first half minute"),
     ]
     table = Table(title=f"Shares of {case.slots} slots in percent (fair: {_fair_words(case)})")

@@ -69,7 +69,7 @@ def measure(
     return Report(rows, [_table(scene, filled, seeds)])
 
 
-def _rows(scene: MeasuredWorkload, name: str, found: Floats, of_all: Floats, seeds: Sequence[int]) -> list[Row]:
+def _rows(scene: MeasuredWorkload, name: str, of_sample: Floats, of_all: Floats, seeds: Sequence[int]) -> list[Row]:
     """Return one row per mark; both arrays [S, M] in per cent."""
     return [
         Row(
@@ -78,7 +78,7 @@ def _rows(scene: MeasuredWorkload, name: str, found: Floats, of_all: Floats, see
             unit="%",
             note=f"{column.min():.2f} to {column.max():.2f}, seeds {seeds[0]} to {seeds[-1]}; {lost:+.2f} against all",
         )
-        for asked, column, lost in zip(scene.asked, found.T, (found - of_all).mean(axis=0), strict=True)
+        for asked, column, lost in zip(scene.asked, of_sample.T, (of_sample - of_all).mean(axis=0), strict=True)
     ]
 
 

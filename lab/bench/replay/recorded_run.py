@@ -71,8 +71,8 @@ def record(programs: Mapping[str, Path], case: ReplayCase, seed: int, file: Path
 
             def ended() -> bool:
                 unfinished = "status.phase!=Succeeded"
-                found = request(client, "GET", workload.PODS, fieldSelector=unfinished, limit=1)
-                return not found["items"]
+                waiting = request(client, "GET", workload.PODS, fieldSelector=unfinished, limit=1)
+                return not waiting["items"]
 
             workload.wait_until(ended, case.limit_seconds, "all pods to end", every=_LOOK_SECONDS)
         finally:

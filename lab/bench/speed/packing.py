@@ -90,7 +90,7 @@ def measure(size: PackingSize, rule: str = OURS, advance: Callable[[], None] = l
     problem, policy = cluster(size), Policy(rule=rule)
     every = np.arange(len(problem.classes.count))
     begin = time.perf_counter()
-    found = compact(problem, policy, CompactionLimits(), processes=usable_cores())
+    compaction = compact(problem, policy, CompactionLimits(), processes=usable_cores())
     compacted = time.perf_counter()
     most(problem, "horizontal", every, policy, TAU)
     inflated = time.perf_counter()
@@ -100,9 +100,9 @@ def measure(size: PackingSize, rule: str = OURS, advance: Callable[[], None] = l
     fill(problem, packing.allocated, unit_of_median(problem, 0.1))
     filled = time.perf_counter()
     advance()
-    if found is None:
+    if compaction is None:
         raise ValueError(f"{size}: the drawn workload fits on no number of machines")
-    return Cost(size, rule, compacted - begin, inflated - compacted, filled - packed, _rss_mib(), found)
+    return Cost(size, rule, compacted - begin, inflated - compacted, filled - packed, _rss_mib(), compaction)
 
 
 def _rss_mib() -> float:

@@ -212,8 +212,8 @@ def _gains(main: Sequence[MeasuredDags]) -> Listing:
 
 def _family(main: Sequence[MeasuredDags]) -> Listing:
     depth, tree, parts, stages, tasks, machines = np.concatenate([measured.drawn for measured in main]).T
-    found = (np.median(depth), 100 * np.mean(depth > 10), 100 * np.mean(tree), 100 * np.mean(parts >= 4))
-    lines = [(name, paper, f"{value:.0f}") for (name, paper), value in zip(_STATISTICS, found, strict=True)]
+    drawn = (np.median(depth), 100 * np.mean(depth > 10), 100 * np.mean(tree), 100 * np.mean(parts >= 4))
+    lines = [(name, paper, f"{value:.0f}") for (name, paper), value in zip(_STATISTICS, drawn, strict=True)]
     lines.append(("stages, median", "tens", f"{np.median(stages):.0f}"))
     lines.append(("tasks, median", "thousands", f"{np.median(tasks):,.0f}"))
     lines.append(("machines, median", "", f"{np.median(machines):.0f}"))

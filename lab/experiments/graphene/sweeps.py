@@ -122,8 +122,8 @@ class Sweeps:
     def section(self, outcomes: Mapping[SweepRun, JobsRun]) -> Section:
         """Return the section."""
 
-        def of(what: str, value: float, contender: str = OURS) -> list[JobsRun]:
-            return [outcomes[run] for run in self._of(what, value, contender)]
+        def of(knob: str, value: float, contender: str = OURS) -> list[JobsRun]:
+            return [outcomes[run] for run in self._of(knob, value, contender)]
 
         half, _, _ = worse(of(ERRORS, 0.5), of(ERRORS, 0.0))
         return Section(
@@ -139,20 +139,20 @@ class Sweeps:
             ],
         )
 
-    def _of(self, what: str, value: float, contender: str) -> list[SweepRun]:
-        return [SweepRun(seed, self.jobs, what, value, contender) for seed in self.seeds]
+    def _of(self, knob: str, value: float, contender: str) -> list[SweepRun]:
+        return [SweepRun(seed, self.jobs, knob, value, contender) for seed in self.seeds]
 
 
 Of = Callable[..., Sequence[JobsRun]]
 """The runs of all seeds by what is changed, its value and, if it is not ours, who runs."""
 
 
-def _by(what: str) -> Sequence[str]:
-    return _BY.get(what, (OURS,))
+def _by(knob: str) -> Sequence[str]:
+    return _BY.get(knob, (OURS,))
 
 
-def _usual(what: str) -> float:
-    return 0.0 if what == ERRORS else float(getattr(Policy(), _FIELDS[what]))
+def _usual(knob: str) -> float:
+    return 0.0 if knob == ERRORS else float(getattr(Policy(), _FIELDS[knob]))
 
 
 def _against_default(of: Of) -> Listing:

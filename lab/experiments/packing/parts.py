@@ -184,13 +184,18 @@ def _figure(
     return Figure(f"{part.name}.{measure}.{name}", Seeds(tuple(map(float, values))), note=note, unit=unit)
 
 
-def _range(found: Compaction) -> str:
-    words = f"{found.sizes.min()} to {found.sizes.max()} in {len(found.sizes)} trials"
-    return f"{words}; {found.times} x the machines; {found.disagree} of {found.looked} neighbouring sizes disagree"
+def _range(compaction: Compaction) -> str:
+    words = f"{compaction.sizes.min()} to {compaction.sizes.max()} in {len(compaction.sizes)} trials"
+    beside = f"{compaction.disagree} of {compaction.looked} neighbouring sizes disagree"
+    return f"{words}; {compaction.times} x the machines; {beside}"
 
 
 def _cells(outcome: PackingOutcome) -> tuple[str, ...]:
-    found = outcome.compacted
-    sizes = ("-", "-") if found is None else (str(found.percentile), f"{found.sizes.min()} to {found.sizes.max()}")
+    compacted = outcome.compacted
+    sizes = (
+        ("-", "-")
+        if compacted is None
+        else (str(compacted.percentile), f"{compacted.sizes.min()} to {compacted.sizes.max()}")
+    )
     factors = ["-" if one is None else f"{one.factor:.2f}" for one in (outcome.horizontal, outcome.vertical)]
     return (*sizes, *factors, *(f"{percent:.1f}" for percent in outcome.filled))

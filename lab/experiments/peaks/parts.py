@@ -122,11 +122,11 @@ def _auto_section(part: PeakPart, results: Results, title: str, head: str, row: 
     }
     lines, more = [], []
     for label in part.contenders:
-        found = {word: part.over(results, label, read) for word, (read, _) in reads.items()}
+        by_word = {word: part.over(results, label, read) for word, (read, _) in reads.items()}
         sigmas = part.over(results, label, lambda outcome: outcome.sigmas)
-        lines.append((label, *map(_cell, found.values()), f"{sigmas.mean:.1f}"))
+        lines.append((label, *map(_cell, by_word.values()), f"{sigmas.mean:.1f}"))
         key = label.replace(" %", "").replace(" of ", "_of_").replace(" ", "")
-        more += [Figure(f"{row}.{word}.{key}", seeds) for word, seeds in found.items()]
+        more += [Figure(f"{row}.{word}.{key}", seeds) for word, seeds in by_word.items()]
     return Section(
         title=title,
         about=(

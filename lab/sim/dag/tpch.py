@@ -116,17 +116,17 @@ def _queries(traces: Path, executors: int) -> Iterator[Query]:
             raise TraceError(f"{path}, line {number}: not a query ({error})") from None
 
 
-def _query(told: Mapping[str, Any], executors: int) -> Query:
-    row_of = {stage["stage"]: row for row, stage in enumerate(told["stages"])}
+def _query(document: Mapping[str, Any], executors: int) -> Query:
+    row_of = {stage["stage"]: row for row, stage in enumerate(document["stages"])}
     return Query(
-        str(told["job"]),
-        tuple(int(stage["tasks"]) for stage in told["stages"]),
-        tuple(tuple(row_of[parent] for parent in stage["parents"]) for stage in told["stages"]),
-        np.array([_seconds(stage["seconds"], executors) for stage in told["stages"]]),
+        str(document["job"]),
+        tuple(int(stage["tasks"]) for stage in document["stages"]),
+        tuple(tuple(row_of[parent] for parent in stage["parents"]) for stage in document["stages"]),
+        np.array([_seconds(stage["seconds"], executors) for stage in document["stages"]]),
     )
 
 
-def _seconds(told: Mapping[str, Mapping[str, Sequence[float]]], executors: int) -> Floats:
+def _seconds(by_wave: Mapping[str, Mapping[str, Sequence[float]]], executors: int) -> Floats:
     """Return the mean seconds of a task by wave, on 1 to so many executors [3, E]; between counts seen they are even.
 
     Raises ValueError where no wave was seen.
@@ -134,10 +134,10 @@ def _seconds(told: Mapping[str, Mapping[str, Sequence[float]]], executors: int) 
     counts = np.arange(1.0, executors + 1)
     seconds = np.empty((3, executors))
     for wave, instead in enumerate(_INSTEAD):
-        seen = next((number for number in instead if told[_WAVES[number]]), None)
+        seen = next((number for number in instead if by_wave[_WAVES[number]]), None)
         if seen is None:
             raise ValueError(f"no seconds in {', '.join(_WAVES)}")
-        curve = curve_of({int(count): float(mean) for count, (mean, _) in told[_WAVES[seen]].items()})
+        curve = curve_of({int(count): float(mean) for count, (mean, _) in by_wave[_WAVES[seen]].items()})
         seconds[wave] = curve.on(counts)
         if wave == FRESH != seen:
             seconds[wave] += _WARM_UP_SECONDS

@@ -62,8 +62,8 @@ def mistake(
     whole: str = "one JSON object on each line",
 ) -> str:
     """Return a mistake in words: the field, what is `given` there, and what is accepted, or that `whole` is."""
-    found = _PATH.fullmatch(str(error))
-    text, key, field = (found[1], found[2], found[3]) if found else (str(error), None, "")
+    path = _PATH.fullmatch(str(error))
+    text, key, field = (path[1], path[2], path[3]) if path else (str(error), None, "")
     if field.endswith(_ANY_KEY):
         field = _with_key(kind, field.removesuffix(_ANY_KEY), given)
     if unknown := _UNKNOWN.fullmatch(text):
@@ -71,7 +71,7 @@ def mistake(
         return f"field {_joined(field, unknown[1])}: there is no such field; accepted: {accepted}"
     if missing := _MISSING.fullmatch(text):
         return f"field {_joined(field, missing[1])}: it is missing; needed: {', '.join(_needed_at(kind, field))}"
-    said = "one of its keys" if key else _value(_at(given, field))
+    value = "one of its keys" if key else _value(_at(given, field))
     if not field and text.startswith("Expected"):  # the line itself is no object
         accepted = f"{whole}, with {', '.join(_fields_at(kind, field))}"
     elif text.startswith("Invalid enum value"):
@@ -82,7 +82,7 @@ def mistake(
         accepted = _accepted(expected)
     else:
         return f"field {field}: {text}" if field else text
-    return f"{f'field {field}: ' if field else ''}{said}{'; ' if said else ''}accepted: {accepted}"
+    return f"{f'field {field}: ' if field else ''}{value}{'; ' if value else ''}accepted: {accepted}"
 
 
 def _accepted(expected: re.Match[str]) -> str:
@@ -120,8 +120,8 @@ def _at(given: object, path: str) -> Any:  # noqa: ANN401 - whatever JSON says
 
 def _with_key(kind: type[msgspec.Struct], path: str, given: object) -> str:
     """Return the path of an object such as stages[0].demand with the first key whose value is not accepted."""
-    found = _at(given, path)
-    for key, value in found.items() if isinstance(found, dict) else ():
+    values = _at(given, path)
+    for key, value in values.items() if isinstance(values, dict) else ():
         try:
             msgspec.convert({key: value}, _type_at(kind, path))
         except msgspec.ValidationError:

@@ -101,19 +101,19 @@ def wfformat_job(path: Path) -> Iterator[tuple[str, JobLine]]:
     yield where, _job(where, document)
 
 
-def _with_task(said: str, text: bytes) -> str:
+def _with_task(problem: str, text: bytes) -> str:
     """Return a mistake with the task that its field is of, if it is of one."""
-    found = re.match(r"field workflow\.([a-z.]+)\[(\d+)\]", said)
-    if not found:
-        return said
+    place = re.match(r"field workflow\.([a-z.]+)\[(\d+)\]", problem)
+    if not place:
+        return problem
     try:
         given: Any = msgspec.json.decode(text)["workflow"]
-        for part in (*found[1].split("."), int(found[2])):
+        for part in (*place[1].split("."), int(place[2])):
             given = given[part]
         task = msgspec.convert({key: given[key] for key in ("id", "name") if key in given}, _Task)
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError):  # it is wrong in more than one way
-        return said
-    return said.replace(": ", f"{task.words()}: ", 1) if task.key() else said
+        return problem
+    return problem.replace(": ", f"{task.words()}: ", 1) if task.key() else problem
 
 
 def _unreadable(text: bytes, error: Exception) -> str:
@@ -173,8 +173,8 @@ def _found(where: str, workflow: _Workflow) -> tuple[str, Sequence[_Task], Seque
     for place, task in enumerate(tasks):
         if task.id not in places:
             raise TraceError(f"{where}: field {field}[{place}].id: {shown(task.id)!r} is not in {taken}")
-    found = [places[task.id] for task in tasks]
-    return field, tasks, [(f"{taken}[{place}]", workflow.execution.tasks[place]) for place in found]
+    rows = [places[task.id] for task in tasks]
+    return field, tasks, [(f"{taken}[{place}]", workflow.execution.tasks[place]) for place in rows]
 
 
 def _places(where: str, field: str, tasks: Sequence[_Task]) -> dict[str, int]:

@@ -89,7 +89,7 @@ class SimulatedPeaks:
             whose = [
                 (names[node], "", str(task)) for node, task in zip(seen.node.tolist(), seen.task.tolist(), strict=True)
             ]
-            samples.append((np.array([rows.setdefault(who, len(rows)) for who in whose], dtype=np.intp), seen.tasks))
+            samples.append((np.array([rows.setdefault(key, len(rows)) for key in whose], dtype=np.intp), seen.tasks))
         use = np.full((len(rows), len(self._kept), len(DIMENSIONS)), np.nan)
         for column, (seen, (row, amounts)) in enumerate(zip(self._kept, samples, strict=True)):
             use[: len(names), column], use[row, column] = seen.nodes, amounts

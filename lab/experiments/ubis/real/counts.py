@@ -29,11 +29,11 @@ class Changes:
 
 def changes(course: FinishedRun) -> list[Changes]:
     """Return the changes of every pod of a Job."""
-    found = []
+    counted = []
     for states in course.histories.values():
         if JOB_LABEL in states[0].labels:
             released = next((state for state in states if not state.held), None)
-            found.append(
+            counted.append(
                 Changes(
                     states[0].name,
                     released is not None and released.opportunistic,
@@ -41,7 +41,7 @@ def changes(course: FinishedRun) -> list[Changes]:
                     _promoted(states),
                 )
             )
-    return found
+    return counted
 
 
 def _promoted(states: list[PodState]) -> float:

@@ -29,10 +29,10 @@ class FinishedRun:
     @cached_property
     def histories(self) -> dict[str, list[PodState]]:
         """Return the states of each pod by UID, in their order."""
-        found: dict[str, list[PodState]] = defaultdict(list)
+        by_pod: dict[str, list[PodState]] = defaultdict(list)
         for state in self.states:
-            found[state.uid].append(state)
-        return dict(found)
+            by_pod[state.uid].append(state)
+        return dict(by_pod)
 
     @cached_property
     def by_name(self) -> dict[str, list[PodState]]:

@@ -35,10 +35,10 @@ class Decision:
 
 def decisions(course: FinishedRun, protected: str) -> list[Decision]:
     """Return all decisions, in order. Pods of the Job `protected` cannot go once its phase has begun."""
-    found: list[Decision] = []
+    made: list[Decision] = []
     for node, writes in _together(course):
-        found.append(_decision(course, node, writes, protected, [one.at for one in found if one.node == node]))
-    return found
+        made.append(_decision(course, node, writes, protected, [one.at for one in made if one.node == node]))
+    return made
 
 
 def smallest(over: Floats, use: Floats) -> int:

@@ -86,13 +86,13 @@ def _read(url: str, metric: str, label: str, dimension: str, since: float) -> di
     answer = urllib3.request("GET", f"{url}/api/v1/query", fields=fields, timeout=60.0)
     if answer.status != 200:
         raise ControlPlaneError(f"Prometheus does not say {metric}: {answer.data.decode(errors='replace')[:200]}")
-    found: dict[str, Samples] = {}
+    by_name: dict[str, Samples] = {}
     for series in json.loads(answer.data)["data"]["result"]:
         at, values = (np.array(column, dtype=np.float64) for column in _columns(series["values"]))
         values = values * _UNITS.get(dimension, 1.0)
         name = series["metric"][label]
-        found[name] = Samples(at, values) if dimension == MEMORY else of_counter(at, values)
-    return found
+        by_name[name] = Samples(at, values) if dimension == MEMORY else of_counter(at, values)
+    return by_name
 
 
 def _columns(values: Sequence[tuple[float, str]]) -> tuple[list[float], list[float]]:
