@@ -15,7 +15,7 @@ from extender.adapters.kube.watching import pods
 from extender.app.inspection import tables
 from extender.app.inspection.checks import Diagnosis
 from extender.app.inspection.known_holding import lease_of, new_pods
-from extender.app.inspection.known_preemptions import end_of, preemption_of, said_of
+from extender.app.inspection.known_preemptions import preemption_of, said_of
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.page import WIDE, Page, page_of_terminal
 from extender.app.inspection.pod_text import pod_text
@@ -82,7 +82,6 @@ def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool
         preempted=_named(preemption_of(reader, namespace, pod_name, pod.uid), cluster.pods)
         if pod.leaving or pod.failed
         else "",
-        failure=_failure(raw) if pod.failed else "",
         stays=_stays(reader, pod) if idle else "",
         new_pods=new_pods(reader, settings) if waiting else None,
         idle=(waits if isinstance(waits, str) else report.idle if report else None) if idle else None,
@@ -140,10 +139,10 @@ def _read_pod(reader: Reader, namespace: str, name: str) -> dict[str, Any]:
         raw: dict[str, Any] = reader.api.read(f"/api/v1/namespaces/{namespace}/pods/{name}")
     except Refused as refusal:
         if refusal.is_not_found:
-            if why := end_of(reader, namespace, name):
+            if why := preemption_of(reader, namespace, name):
                 listed = reader.event(pods())
                 why = _named(why, listed.pods if isinstance(listed, PodsListed) else ())
-                raise NoSuchPod(f"pod {namespace}/{name} is gone, {why}") from None
+                raise NoSuchPod(f"pod {namespace}/{name} is gone, preempted: {why}") from None
             hint = "accepted: NAME with --namespace, or NAMESPACE/NAME, of one that exists"
             raise NoSuchPod(f"there is no pod {namespace}/{name}; {hint}") from None
         raise NotAllowed(f"pod {namespace}/{name} cannot be read: {in_short(refusal)}") from None
@@ -189,22 +188,6 @@ def _refusal(raw: dict[str, Any]) -> Refusal | None:
     since = entry.get("lastTransitionTime")
     known = since and since != raw["metadata"].get("creationTimestamp")
     return Refusal(str(entry.get("message", "")), datetime.fromisoformat(since).timestamp() if known else None)
-
-
-def _failure(raw: dict[str, Any]) -> str:
-    """Return why a pod failed: by its status, else who disrupted it, else how a container of it ended."""
-    status = raw.get("status", {})
-    disruptions = (entry for entry in status.get("conditions") or () if entry["type"] == "DisruptionTarget")
-    disrupted: dict[str, Any] = next(disruptions, {})
-    for said in (status, disrupted):
-        words = [str(said[key]).strip() for key in ("reason", "message") if said.get(key)]
-        if words:
-            return ": ".join(words)
-    for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
-        ended = (container.get("state") or {}).get("terminated") or {}
-        if ended.get("exitCode"):
-            return f"container {container['name']}: {ended.get('reason') or 'Error'}, exit code {ended['exitCode']}"
-    return ""
 
 
 def _page(query: Query) -> Page:

@@ -5,7 +5,7 @@ from typing import Any
 from extender.adapters.kube.api import Refused
 from extender.app.inspection.reading import Reader
 
-_PREEMPTED, _RECLAIMED, _TAINTED = "Preempted", "Reclaimed", "TaintManagerEviction"
+_PREEMPTED, _RECLAIMED = "Preempted", "Reclaimed"
 
 
 def preemption_of(reader: Reader, namespace: str, name: str, uid: str = "") -> str:
@@ -16,13 +16,6 @@ def preemption_of(reader: Reader, namespace: str, name: str, uid: str = "") -> s
     """
     messages = (said_of(reader, namespace, name, reason, uid) for reason in (_PREEMPTED, _RECLAIMED))
     return next(filter(None, messages), "")
-
-
-def end_of(reader: Reader, namespace: str, name: str) -> str:
-    """Return how a pod came to its end that is gone; empty where nobody knows or may say."""
-    if why := preemption_of(reader, namespace, name):
-        return f"preempted: {why}"
-    return "evicted by a taint of its node" if said_of(reader, namespace, name, _TAINTED).startswith("Marking") else ""
 
 
 def said_of(reader: Reader, namespace: str, name: str, reason: str, uid: str = "") -> str:

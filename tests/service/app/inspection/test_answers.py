@@ -268,56 +268,6 @@ def test_a_pod_that_is_gone_says_that_it_was_preempted(tmp_path):
     assert str(done.exception) == "pod d/gone is gone, preempted: it ran on what others had reserved"
 
 
-@pytest.mark.parametrize(
-    ("message", "said"),
-    [
-        ("Marking for deletion Pod d/gone", "pod d/gone is gone, evicted by a taint of its node"),
-        ("Cancelling deletion of Pod d/gone", "there is no pod d/gone; accepted: "),
-    ],
-)
-def test_a_pod_that_is_gone_says_that_a_taint_evicted_it(tmp_path, message, said):
-    evicted = {
-        "metadata": {"name": "gone.1"},
-        "involvedObject": {"kind": "Pod", "name": "gone", "uid": "u"},
-        "reason": "TaintManagerEviction",
-        "message": message,
-    }
-    with cluster(**{"/api/v1/namespaces/d/events": items(evicted)}) as url:
-        done = CliRunner().invoke(cli, ["explain", "pod", "d/gone", f"--kubeconfig={kubeconfig(tmp_path, url)}"])
-    assert str(done.exception).startswith(said)
-
-
-CRASHED = {"name": "main", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
-DISRUPTED = {
-    "type": "DisruptionTarget",
-    "status": "True",
-    "reason": "DeletionByTaintManager",
-    "message": "NoExecute taint",
-}
-ENDED = {"name": "first", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
-
-
-@pytest.mark.parametrize(
-    ("status", "said"),
-    [
-        ({"reason": "Evicted", "message": "low on memory", "conditions": [DISRUPTED]}, "Evicted: low on memory"),
-        ({"conditions": [DISRUPTED], "containerStatuses": [CRASHED]}, "DeletionByTaintManager: NoExecute taint"),
-        ({"containerStatuses": [ENDED, CRASHED]}, "container main: OOMKilled, exit code 137"),
-        ({"initContainerStatuses": [CRASHED], "containerStatuses": [{"name": "x"}]}, "container main: OOMKilled"),
-    ],
-    ids=["by-its-kubelet", "by-a-taint", "by-a-container", "by-an-init-container"],
-)
-def test_a_pod_that_failed_says_why(tmp_path, monkeypatch, status, said):
-    known = everything()
-    pod = known["/api/v1/pods"]["items"][0]
-    failed = {**pod, "spec": {**pod["spec"], "nodeName": "n"}, "status": {"phase": "Failed", **status}}
-    there = {**known, "/api/v1/pods": items(failed), "/api/v1/namespaces/d/pods/a": failed}
-    monkeypatch.setattr(f"{__name__}.everything", lambda: there)
-    _, text = asked(tmp_path, "explain pod d/a")
-    assert "Pod d/a: failed on node n\n" in text
-    assert f"\nFailed        {said}" in text
-
-
 def test_of_a_pod_that_kube_scheduler_preempted_it_says_by_which_pod(tmp_path):
     preempted = {
         "metadata": {"name": "gone.1"},
