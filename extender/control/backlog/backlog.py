@@ -338,11 +338,13 @@ def _came(pod: Pod) -> float:
 def _dated(pod: Pod, known: Pod | None, now: float, *, news: bool) -> Pod:
     """Return a pod whose dates agree with our clock. Dates stay as they first came, however clocks are set later.
 
-    No date is in the future. A pod that is `news`, and not read from a list, was not created long ago.
+    No date is in the future. A pod that is `news`, and not read from a list, was not created long ago. One that gates
+    of others held counts as created once these are gone: it could not start before.
     """
     created, started = pod.created, pod.started
     if known is not None:
-        created = known.created
+        freed = phase_of(known) is PodPhase.GATED and phase_of(pod) is not PodPhase.GATED
+        created = now if freed else known.created
     elif news and now - created > _LATEST_NEWS_SECONDS:
         created = now
     if started is not None:

@@ -103,7 +103,7 @@ class PodIndex:
             return [pod for pod in pods if not self.writes.busy(pod.uid)]
 
     def waiting_since(self, task_class: TaskClass) -> float:
-        """Return when the oldest waiting pod of a class was created, or the last one was released if that is later."""
+        """Return since when the oldest pod of a class can start, or when the last one was released if that is later."""
         with self.lock:
             since = math.inf
             for phase in WAITING:

@@ -330,3 +330,13 @@ class TestDates:
         scene.now += 30
         scene.change("a", finished=True, started=57_200.0)
         assert task_class.seconds(60.0, scene.now) == 30.0
+
+    @pytest.mark.parametrize("ours", [("dovetail.dev/hold",), ()])
+    def test_a_pod_that_gates_of_others_held_waits_from_when_they_are_gone(self, ours):
+        scene, task_class = self.one(gates=(*ours, "kueue.x-k8s.io/admission"))
+        scene.now += 7_200
+        scene.change("a", gates=ours, unschedulable=not ours)
+        assert scene.backlog.waiting_since(task_class) == 57_200.0
+        scene.now += 10
+        scene.change("a", priority=0)
+        assert scene.backlog.waiting_since(task_class) == 57_200.0
