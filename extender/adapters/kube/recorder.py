@@ -4,6 +4,7 @@ import hashlib
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -108,18 +109,23 @@ class EventRecorder:
         return True
 
     def run(self) -> None:
-        """Write what was said until `stop`."""
+        """Write what was said until `stop`. A namespace that refuses events is logged once, until it takes one."""
+        refusing: deque[str] = deque(maxlen=_WAITING)
         while (item := self._queue.get()) is not None:
             namespace, event = item
             try:
                 self._api.post(f"/api/v1/namespaces/{namespace}/events", event)
             except Refused as refusal:
-                if refusal.status != 409:
-                    log.warning("event refused", error=str(refusal))
+                if refusal.status != 409 and namespace not in refusing:
+                    refusing.append(namespace)
+                    log.warning("event refused", namespace=namespace, error=str(refusal))
             except ClusterError as error:
                 log.warning("event lost", error=str(error))
             except Exception:  # whatever it is: a loop that ended here would lose all later events
                 log.exception("event lost")
+            else:
+                if namespace in refusing:
+                    refusing.remove(namespace)
 
     def stop(self) -> None:
         """End `run` after what was said so far."""

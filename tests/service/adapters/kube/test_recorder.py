@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from structlog.testing import capture_logs
 
 from extender.adapters.kube import recorder as module
 from extender.adapters.kube.api import Refused
@@ -20,8 +21,8 @@ class Board:
 
     def post(self, path, body):
         self.posted.append((path, body))
-        if self.failures:
-            raise self.failures.pop(0)
+        if self.failures and (failure := self.failures.pop(0)) is not None:
+            raise failure
 
 
 def written(board, *warnings):
@@ -108,6 +109,16 @@ def test_a_second_replica_gives_the_same_event_the_same_name():
 def test_a_refusal_or_an_outage_does_not_stop_the_next_warning(failure):
     posted = written(Board([failure]), POD, (*POD[:4], "another"))
     assert [event["message"] for _, event in posted] == ["annotation broken", "another"]
+
+
+def test_a_namespace_that_refuses_events_is_logged_once_until_it_takes_one():
+    refused, gone = Refused("forbidden: it is being terminated", 403), Refused("there is no such namespace", 404)
+    pods = [("Pod", namespace, f"{n}", f"{namespace}{n}", "broken") for n in range(3) for namespace in ("a", "b")]
+    with capture_logs() as lines:
+        written(Board([refused, refused, refused, gone]), *pods)
+        written(Board([refused, None, refused]), *pods[::2])
+    said = [line["namespace"] for line in lines if line["event"] == "event refused"]
+    assert said == ["a", "b", "a", "a"]
 
 
 def test_where_too_much_waits_already_a_warning_can_be_given_again_later():
