@@ -26,7 +26,8 @@ from extender.planner import Policy, Rating, WaitLeft, alignments, dag_rank, owe
 from extender.policy.shares import dominant_shares
 from extender.verdict import Placement, Ranker
 
-HELD, RELEASED, BOUND, FINISHED, LEAVING, OTHERS = "held", "released", "bound", "finished", "being deleted", "not ours"
+HELD, RELEASED, BOUND, LEAVING, OTHERS = "held", "released", "bound", "being deleted", "not ours"
+FINISHED, FAILED = "finished", "failed"
 UNGATED, GATED = "without a gate", "held by gates of others"
 WAITING = (HELD, UNGATED, GATED)
 """The states of pods that wait for their turn, or for gates to go."""
@@ -82,15 +83,15 @@ class Explanation:
 
     `work` is what its job has left, in seconds of the whole cluster. `owed` is how far the job is below its fair share
     (1: it has nothing). `preferred` are at most `MOST_NODES` nodes that have its input or that it prefers most, and
-    `level` says how near to those its node is. `wait` is how long it has waited for them, None: not known.
-    `running_as` is one of those of that module, `regular_requests` what an opportunistic pod gave up. `preempted` is
-    what its event says where it was evicted because others use what it ran on. `stays` is what its event says where it
-    could not be made opportunistic while it is held, or regular while it runs. `refusal` is what kube-scheduler said of
-    it last, which it has refused for `refused_seconds`. `problem` is what is wrong with its annotations, and why it
-    counts in another queue than it names. `new_pods` says whether such pods are held now (`order: auto`),
-    `no_idle` why a pod that may run on idle resources finds none. `rank` is where the next task of its class stands in
-    the order of its job's DAG (1: first of all), None without such an order. A pod that is `leaving` is being deleted,
-    and holds its node until it is gone.
+    `level` says how near to those its node is. `wait` is how long it has waited for them, None: not known. `running_as`
+    is one of those of that module, `regular_requests` what an opportunistic pod gave up. `preempted` is what its event
+    says where it was evicted because others use what it ran on. `ended` is what its status says where it failed or is
+    being deleted. `stays` is what its event says where it could not be made opportunistic while it is held, or regular
+    while it runs. `refusal` is what kube-scheduler said of it last, which it has refused for `refused_seconds`.
+    `problem` is what is wrong with its annotations, and why it counts in another queue than it names. `new_pods` says
+    whether such pods are held now (`order: auto`), `no_idle` why a pod that may run on idle resources finds none.
+    `rank` is where the next task of its class stands in the order of its job's DAG (1: first of all), None without such
+    an order. A pod that is `leaving` is being deleted, and holds its node until it is gone.
     """
 
     pod: str
@@ -123,6 +124,7 @@ class Explanation:
     regular_requests: Amounts = field(default_factory=dict)
     opportunistic_share: float = 0.0
     preempted: str = ""
+    ended: str = ""
     stays: str = ""
     new_pods: str = ""
     no_idle: str = ""
@@ -133,7 +135,7 @@ class Explanation:
 def state_of(pod: Pod, backlog: Backlog) -> str:
     """Return where a pod is on its way."""
     if pod.finished:
-        return FINISHED
+        return FAILED if pod.failed else FINISHED
     if pod.node is not None:
         return BOUND
     if pod.leaving:
@@ -218,6 +220,7 @@ def explain(
     waits_known: bool = True,
     most_nodes: int = MOST_NODES,
     preempted: str = "",
+    ended: str = "",
     stays: str = "",
     new_pods: NewPods | None = None,
     idle: Mapping[str, str] | str | None = None,
@@ -226,8 +229,9 @@ def explain(
 
     `refusal` is kube-scheduler's, None where it has not refused the pod. `waits_known` is False where the plan did not
     know how long jobs have waited for locality. At most `most_nodes` nodes are rated. `preempted` is the event of its
-    preemption, `stays` that of a change that was refused. `new_pods` says whether these are held, None: the order is
-    not auto. `idle` says by class why pods find no idle room, or why that is not known; None: no pod is to use any.
+    preemption, `ended` what its status says of its end, `stays` that of a change that was refused. `new_pods` says
+    whether these are held, None: the order is not auto. `idle` says by class why pods find no idle room, or why that is
+    not known; None: no pod is to use any.
     """
     case = case_of(order, pod)
     pod, state = case.pod, state_of(pod, order.backlog)
@@ -272,6 +276,7 @@ def explain(
         regular_requests=regular_requests(pod),
         opportunistic_share=order.plan_input.usage.opportunistic_share({pod.identity.queue}),
         preempted=preempted,
+        ended=ended,
         stays=stays,
         no_idle=_no_idle(case, idle) if state == HELD else "",
         new_pods=_new_pods(new_pods, pod) if new_pods and state in WAITING else "",

@@ -15,7 +15,7 @@ from extender.adapters.kube.watching import pods
 from extender.app.inspection import tables
 from extender.app.inspection.checks import Diagnosis
 from extender.app.inspection.known_holding import lease_of, new_pods
-from extender.app.inspection.known_preemptions import preemption_of, said_of
+from extender.app.inspection.known_preemptions import end_of, eviction_of, preemption_of, said_of
 from extender.app.inspection.known_waits import waits_of
 from extender.app.inspection.page import WIDE, Page, page_of_terminal
 from extender.app.inspection.pod_text import pod_text
@@ -71,6 +71,7 @@ def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool
     lease = lease_of(reader, settings) if waiting else ""
     unled = "" if isinstance(lease, str) else why_unled(lease)
     # 5. Find the pod in the plan, and say what would have to change.
+    over = pod.leaving or pod.failed
     explanation = explain(
         order,
         pod,
@@ -79,9 +80,8 @@ def explain_pod(query: Query, name: str, namespace: str = "") -> tuple[str, bool
         refusal,
         waits_known=report is not None,
         most_nodes=_MOST_NODES_WIDE if query.wide else MOST_NODES,
-        preempted=_named(preemption_of(reader, namespace, pod_name, pod.uid), cluster.pods)
-        if pod.leaving or pod.failed
-        else "",
+        preempted=_named(preemption_of(reader, namespace, pod_name, pod.uid), cluster.pods) if over else "",
+        ended=end_of(raw.get("status") or {}) if over else "",
         stays=_stays(reader, pod) if idle else "",
         new_pods=new_pods(reader, settings) if waiting else None,
         idle=(waits if isinstance(waits, str) else report.idle if report else None) if idle else None,
@@ -143,6 +143,8 @@ def _read_pod(reader: Reader, namespace: str, name: str) -> dict[str, Any]:
                 listed = reader.event(pods())
                 why = _named(why, listed.pods if isinstance(listed, PodsListed) else ())
                 raise NoSuchPod(f"pod {namespace}/{name} is gone, preempted: {why}") from None
+            if why := eviction_of(reader, namespace, name):
+                raise NoSuchPod(f"pod {namespace}/{name} is gone, evicted: {why}") from None
             hint = "accepted: NAME with --namespace, or NAMESPACE/NAME, of one that exists"
             raise NoSuchPod(f"there is no pod {namespace}/{name}; {hint}") from None
         raise NotAllowed(f"pod {namespace}/{name} cannot be read: {in_short(refusal)}") from None

@@ -1,11 +1,17 @@
-"""Why a pod was preempted, or stays as it is, as an event says; events are gone after an hour or so."""
+"""Why a pod was preempted, evicted or stays as it is, as an event says, or why it ended, as its status does.
 
+Events are gone after an hour or so.
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
 from extender.adapters.kube.api import Refused
 from extender.app.inspection.reading import Reader
 
 _PREEMPTED, _RECLAIMED = "Preempted", "Reclaimed"
+_EVICTED = ("TaintManagerEviction", "Evicted")
+"""The reasons of Kubernetes' own evictions: by a taint, and by a kubelet."""
 
 
 def preemption_of(reader: Reader, namespace: str, name: str, uid: str = "") -> str:
@@ -16,6 +22,34 @@ def preemption_of(reader: Reader, namespace: str, name: str, uid: str = "") -> s
     """
     messages = (said_of(reader, namespace, name, reason, uid) for reason in (_PREEMPTED, _RECLAIMED))
     return next(filter(None, messages), "")
+
+
+def eviction_of(reader: Reader, namespace: str, name: str) -> str:
+    """Return why Kubernetes itself evicted the last pod of this name; empty where it did not, or nobody knows."""
+    said = (f"{reason}: {why}" for reason in _EVICTED if (why := said_of(reader, namespace, name, reason)))
+    return next(said, "")
+
+
+def end_of(status: Mapping[str, Any]) -> str:
+    """Return why a pod failed or is being deleted, as its status says; empty where that does not say."""
+    conditions = status.get("conditions") or ()
+    targets = (one for one in conditions if one["type"] == "DisruptionTarget" and one["status"] == "True")
+    containers = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
+    ended = "; ".join(filter(None, map(_exit_of, containers)))
+    return _reason_of(status) or _reason_of(next(targets, {})) or ended
+
+
+def _reason_of(entry: Mapping[str, Any]) -> str:
+    return ": ".join(filter(None, (entry.get("reason"), entry.get("message"))))
+
+
+def _exit_of(container: Mapping[str, Any]) -> str:
+    """Return how a container failed; empty where it did not."""
+    ended = (container.get("state") or {}).get("terminated") or {}
+    if not ended.get("exitCode"):
+        return ""
+    why = f", {ended['reason']}" if ended.get("reason", "Error") != "Error" else ""
+    return f"container {container['name']}: exit code {ended['exitCode']}{why}"
 
 
 def said_of(reader: Reader, namespace: str, name: str, reason: str, uid: str = "") -> str:

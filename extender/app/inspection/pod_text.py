@@ -8,6 +8,7 @@ from extender.control.plan_input.preferred_nodes import words_of
 from extender.explain.amounts import amount, in_words, percent, seconds
 from extender.explain.pod import (
     BOUND,
+    FAILED,
     FINISHED,
     GATED,
     HELD,
@@ -24,6 +25,7 @@ from extender.explain.running_as import OPPORTUNISTIC, PROMOTED
 from extender.planner import WaitLeft
 
 _LABEL = 14
+_OVER = (FINISHED, FAILED)
 
 
 def pod_text(pod: Explanation, page: Page = NARROW) -> str:
@@ -55,8 +57,8 @@ def _state(pod: Explanation) -> str:
         return f"waits without a gate, for {waited}{_refused_for(pod)}"
     if pod.state == RELEASED:
         return f"released, waits for kube-scheduler, {waited} after its creation"
-    if pod.state in (BOUND, FINISHED) and pod.node:
-        gone = "" if pod.use or pod.state == FINISHED else ", which is not there"
+    if pod.state in (BOUND, *_OVER) and pod.node:
+        gone = "" if pod.use or pod.state in _OVER else ", which is not there"
         leaving = ", being deleted" if pod.leaving else ""
         return f"{pod.state} {'to' if pod.state == BOUND else 'on'} node {pod.node}{gone}{leaving}"
     if pod.state == OTHERS:
@@ -82,6 +84,7 @@ def _facts(pod: Explanation) -> list[tuple[str, str]]:
         ("Nominated", _nominated(pod)),
         ("Runs", _runs(pod)),
         ("Preempted", pod.preempted),
+        ("Ended", pod.ended),
         ("Stays regular" if pod.state == HELD else "Not promoted", pod.stays),
         ("Idle room", pod.no_idle),
         ("New pods", pod.new_pods),
@@ -140,7 +143,7 @@ def _runs(pod: Explanation) -> str:
     if pod.running_as != OPPORTUNISTIC:
         return ""
     requests = f"regular requests: {in_words(pod.regular_requests)}" if pod.regular_requests else "it never is regular"
-    if pod.state == FINISHED:
+    if pod.state in _OVER:
         return f"ran on idle resources{f' of node {pod.node}' if pod.node else ''}; {requests}"
     if pod.state == BOUND:
         return f"opportunistic: runs on idle resources of node {pod.node}, until others need them; {requests}"
@@ -157,7 +160,7 @@ def _preferred(pod: Explanation) -> str:
     if not pod.preferred:
         return ""
     more = ", ..." if len(pod.preferred) >= MOST_NODES else ""
-    runs = f"; it runs {words_of(pod.level)}" if pod.level and pod.state in (BOUND, FINISHED) else ""
+    runs = f"; it runs {words_of(pod.level)}" if pod.level and pod.state in (BOUND, *_OVER) else ""
     return f"on {', '.join(pod.preferred)}{more}{runs}"
 
 

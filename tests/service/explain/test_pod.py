@@ -253,6 +253,7 @@ class TestState:
         ("told", "state"),
         [
             ({"finished": True}, "finished"),
+            ({"finished": True, "failed": True}, "failed"),
             ({"leaving": True}, "being deleted"),
             ({"gates": (), "owner_kind": "DaemonSet"}, "not ours"),
             ({}, "held"),

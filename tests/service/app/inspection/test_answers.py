@@ -268,6 +268,29 @@ def test_a_pod_that_is_gone_says_that_it_was_preempted(tmp_path):
     assert str(done.exception) == "pod d/gone is gone, preempted: it ran on what others had reserved"
 
 
+def test_a_pod_that_is_gone_says_that_a_taint_evicted_it(tmp_path):
+    marked = {
+        "metadata": {"name": "gone.1"},
+        "involvedObject": {"kind": "Pod", "name": "gone", "uid": "u"},
+        "reason": "TaintManagerEviction",
+        "message": "Marking for deletion Pod d/gone",
+    }
+    with cluster(**{"/api/v1/namespaces/d/events": items(marked)}) as url:
+        done = CliRunner().invoke(cli, ["explain", "pod", "d/gone", f"--kubeconfig={kubeconfig(tmp_path, url)}"])
+    assert str(done.exception) == "pod d/gone is gone, evicted: TaintManagerEviction: Marking for deletion Pod d/gone"
+
+
+def test_a_pod_that_failed_says_why(tmp_path, monkeypatch):
+    known = everything()
+    held = known["/api/v1/pods"]["items"][0]
+    terminated = {"name": "main", "state": {"terminated": {"exitCode": 3, "reason": "Error"}}}
+    failed = {**held, "status": {"phase": "Failed", "containerStatuses": [terminated]}}
+    there = {**known, "/api/v1/pods": items(failed), "/api/v1/namespaces/d/pods/a": failed}
+    monkeypatch.setattr(f"{__name__}.everything", lambda: there)
+    answer = json.loads(asked(tmp_path, "explain pod d/a --json")[1])
+    assert (answer["state"], answer["ended"]) == ("failed", "container main: exit code 3")
+
+
 def test_of_a_pod_that_kube_scheduler_preempted_it_says_by_which_pod(tmp_path):
     preempted = {
         "metadata": {"name": "gone.1"},

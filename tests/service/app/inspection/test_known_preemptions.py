@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.app.inspection.known_preemptions import preemption_of, said_of
+from extender.app.inspection.known_preemptions import end_of, eviction_of, preemption_of, said_of
 from extender.app.inspection.reading import Reader
 from tests.service.app.inspection.api_server import items, server
 
@@ -56,3 +56,48 @@ def test_where_events_may_not_be_read_nothing_is_known_and_nothing_is_missing():
     reader = Reader(server(**{EVENTS: None}))
     assert not preemption_of(reader, "d", "a")
     assert not reader.unread
+
+
+def test_an_eviction_by_a_taint_is_named_by_its_reason_as_its_words_name_no_taint():
+    marked = event("Marking for deletion Pod d/a", reason="TaintManagerEviction", uid="whatever")
+    reader = Reader(server(**{EVENTS: items(marked)}))
+    assert eviction_of(reader, "d", "a") == "TaintManagerEviction: Marking for deletion Pod d/a"
+    assert eviction_of(reader, "d", "b") == ""
+
+
+TAINTED = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "DeletionByTaintManager",
+    "message": "Taint manager: deleting due to NoExecute taint",
+}
+
+
+def container(code, reason="Error", name="main"):
+    return {"name": name, "state": {"terminated": {"exitCode": code, "reason": reason}}}
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ({}, ""),
+        ({"reason": "OutOfcpu", "message": "not enough"}, "OutOfcpu: not enough"),
+        ({"conditions": [TAINTED]}, f"DeletionByTaintManager: {TAINTED['message']}"),
+        (
+            {"conditions": [TAINTED], "containerStatuses": [container(137)]},
+            f"DeletionByTaintManager: {TAINTED['message']}",
+        ),
+        ({"conditions": [TAINTED | {"status": "False"}]}, ""),
+        ({"containerStatuses": [container(0, "Completed"), container(3, name="side")]}, "container side: exit code 3"),
+        ({"containerStatuses": [container(137, "OOMKilled")]}, "container main: exit code 137, OOMKilled"),
+        (
+            {
+                "initContainerStatuses": [container(1, name="init")],
+                "containerStatuses": [{"name": "main", "state": {}}],
+            },
+            "container init: exit code 1",
+        ),
+    ],
+)
+def test_a_status_says_why_a_pod_failed_or_is_being_deleted(status, said):
+    assert end_of(status) == said

@@ -58,6 +58,13 @@ def test_a_pod_says_that_its_node_is_not_there():
     assert pod_text(dataclasses.replace(found, state="finished")).splitlines()[0] == "Pod d/a: finished on node n1"
 
 
+def test_a_pod_that_failed_says_so_and_why():
+    found = Explanation("d/a", "failed", 3.0, {}, 0, "s", node="n1", ended="container main: exit code 3")
+    lines = pod_text(found).splitlines()
+    assert lines[0] == "Pod d/a: failed on node n1"
+    assert "Ended         container main: exit code 3" in lines
+
+
 REQUESTS = {"cpu": 2000.0, "memory": 4.0 * 2**30}
 
 
