@@ -74,7 +74,7 @@ class ControlMetrics:
         )
         self.held_seconds = Histogram(
             "dovetail_held_seconds",
-            "Time from a pod's creation to its release.",
+            "Time from a pod's creation to its release; without the time that gates of others held it.",
             buckets=_HELD_BUCKETS,
             registry=self.registry,
         )
@@ -139,7 +139,7 @@ def _collected(now: ControlGauges, version: str) -> Iterator[Metric]:
     )
     yield labelled(
         "dovetail_oldest_wait_seconds",
-        "Time since a queue's oldest pod was created that is held, or refused without a gate.",
+        "Time since a queue's oldest pod that is held, or refused without a gate, was created or lost gates of others.",
         "queue",
         now.oldest,
     )
