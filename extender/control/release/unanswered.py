@@ -10,8 +10,8 @@ pace of all releases, and keep their room, for ever. So:
    another shape or at least of another class, is released to find out: one of the queue that had the last answer, if
    none of its pods are among them.
 3. Where nothing else has room, nobody can find out. So now and then one that has waited for long gives its room up.
-4. A try that ends in an error says little, as `serve` may be down. Where the tries of a pod still do after five
-   minutes, it counts as passed by.
+
+A try that ends in an error is no answer, as `serve` may be down.
 """
 
 import math
@@ -39,7 +39,7 @@ _LONGEST_STEP_SECONDS = 60.0
 class Unanswered:
     """What is known of released pods for our schedulers. One thread; times in seconds since the epoch.
 
-    `passed_by` are those that kube-scheduler does not try, or tries for long without coming to an end.
+    `passed_by` are those that kube-scheduler does not try, or tries without coming to an end.
     """
 
     def __init__(self, backlog: Backlog) -> None:
@@ -83,8 +83,7 @@ class Unanswered:
                 del self._since[uid]
         for uid in self._released:
             self._since.setdefault(uid, now)
-        erred = {pod.uid for pod in self._silent(now, _RARE_SECONDS) if pod.errored}
-        self.passed_by = [pod for pod in self._released.values() if pod.uid in erred or self._is_passed_by(pod)]
+        self.passed_by = [pod for pod in self._released.values() if self._is_passed_by(pod)]
 
     def give_up(self, now: float) -> list[Pod]:
         """Return those whose room is for others from now on: who was passed by, and at times one that waited for long.
