@@ -157,12 +157,13 @@ class Pod:
     def awaited(self) -> str | None:
         """The node that counts a waiting pod: for which it is nominated, or to which alone it may go.
 
-        kube-scheduler takes a nomination away when an extender fails. An opportunistic pod keeps to its promise. While
-        it has a gate a nomination by others is none: it would keep the room from the pod itself, for ever.
+        kube-scheduler takes a nomination away when an extender fails, and tries the pod again by itself. Such a pod
+        keeps to its promise, as an opportunistic one does. While it has a gate a nomination by others is none: it would
+        keep the room from the pod itself, for ever.
         """
         if self.gates and self.nominated != self.promised:
             return None
-        if self.nominated is None and self.opportunistic and not self.gates:
+        if self.nominated is None and (self.opportunistic or self.errored) and not self.gates:
             return self.promised
         return self.nominated
 

@@ -168,7 +168,7 @@ def phase_by_filter(pod: Pod) -> PodPhase:
         return phase
     if pod.gates:
         return PodPhase.GATED
-    return PodPhase.UNGATED if pod.nominated is None and not pod.opportunistic else PodPhase.PENDING
+    return PodPhase.UNGATED if pod.awaited is None and not pod.opportunistic else PodPhase.PENDING
 
 
 def waits_as(queue: str, job: str) -> str:

@@ -158,8 +158,9 @@ def _stale(backlog: Backlog, snapshot: Snapshot, flights: set[str], promises: Pr
 
 
 def _nominated_by_us(pod: Pod) -> bool:
-    """Say whether the pod's nomination is by us."""
-    return pod.promised is not None and pod.nominated == pod.promised
+    """Say whether the pod's nomination is by us; so is one that went with a try that ended in an error."""
+    node = pod.awaited if pod.errored and not pod.opportunistic else pod.nominated
+    return pod.promised is not None and node == pod.promised
 
 
 def _fits(backlog: Backlog, snapshot: Snapshot, pod: Pod) -> bool:

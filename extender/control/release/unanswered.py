@@ -92,7 +92,7 @@ class Unanswered:
         """
         gone = list(self.passed_by)
         if now - self._given_up_at >= _GIVE_UP_SECONDS:
-            waited = [pod for pod in self._silent(now, _GIVE_UP_SECONDS) if pod.nominated and not pod.identity.group]
+            waited = [pod for pod in self._silent(now, _GIVE_UP_SECONDS) if pod.awaited and not pod.identity.group]
             gone += sorted(waited, key=lambda pod: self._since[pod.uid])[:1]
             if waited:
                 self._given_up_at = now

@@ -507,3 +507,30 @@ def test_pods_for_schedulers_that_are_not_ours_do_not_stop_ours():
     for _ in range(30):
         scene.step(1)
     assert sorted(scene.released()) == ["ours", "theirs"]
+
+
+def test_while_serve_does_not_answer_no_more_go_than_have_room():
+    # kube-scheduler takes their nominations away; they go there once serve answers.
+    scene = Scene(node("n1", cpu=400), pace=Pace(unbound_pods=16))
+    scene.see(*(pod(f"p{n}", 100, queue=f"q{n}") for n in range(16)))
+    for _ in range(20):
+        scene.step(1)
+        err(scene)
+    assert len(scene.released()) == 4
+
+
+def test_one_whose_tries_end_in_errors_loses_its_room_once_it_is_passed_by():
+    scene = Scene(node("n1", cpu=400), pace=Pace(unbound_pods=16))
+    scene.see(*(pod(f"bad{n}", 100, queue="bad") for n in range(3)))
+    scene.step(1)
+    err(scene)
+    scene.step(16)
+    scene.see(pod("good0", 100))
+    scene.step(1)
+    scene.change("good0", node="n1")
+    for _ in range(5):
+        scene.step(1)
+    assert [scene.pods[f"bad{n}"].promised for n in range(3)] == [None] * 3
+    scene.see(*(pod(f"good{n}", 100) for n in range(1, 4)))
+    scene.step(1)
+    assert {"good1", "good2", "good3"} <= set(scene.released())
