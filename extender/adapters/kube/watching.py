@@ -2,7 +2,8 @@
 
 A watch resumes where it stopped: on a plain end of stream (an apiserver ends watches in a burst, without an error), on
 a broken connection, on a timeout. Only 410 Gone, or what cannot be read, makes it list again; a list states everything
-there is, so nothing is missed and nothing counted twice.
+there is, so nothing is missed and nothing counted twice. An object of a list that cannot be read is left out, and named
+in the log.
 """
 
 import itertools
@@ -40,6 +41,9 @@ _SILENCE_SECONDS = 75
 """Bookmarks come every minute: a watch that is silent for longer hangs."""
 _LONGEST_PAUSE_SECONDS = 10.0
 
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What reading an object raises that is not what Kubernetes says it is."""
+
 log = structlog.get_logger()
 
 
@@ -51,6 +55,15 @@ class _Meta(msgspec.Struct, rename="camel"):
     uid: str = ""
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Name(msgspec.Struct):
+    name: str
+    namespace: str = ""
+
+
+class _Named(msgspec.Struct):
+    metadata: _Name
 
 
 class _Versioned(msgspec.Struct):
@@ -76,6 +89,7 @@ class _Status(msgspec.Struct):
 # 0.22 lets the others use a type that is made in part).
 _decode_list = msgspec.json.Decoder(_List).decode
 _decode_change = msgspec.json.Decoder(_Change).decode
+_decode_named = msgspec.json.Decoder(_Named).decode
 _decode_versioned = msgspec.json.Decoder(_Versioned).decode
 _decode_status = msgspec.json.Decoder(_Status).decode
 
@@ -118,6 +132,15 @@ def _objects(api: Api, path: str, page: _List, turned: Callable[[], None]) -> It
 def _page(api: Api, path: str, token: str) -> _List:
     params = [("limit", str(_PAGE))] + ([("continue", token)] if token else [])
     return _decode_list(whole(api.get(path, params), f"GET {path}"))
+
+
+def full_name(raw: msgspec.Raw) -> str:
+    """Return the namespace and name of an object, of which other fields may not be readable."""
+    try:
+        meta = _decode_named(raw).metadata
+    except UNREADABLE:
+        return "without a name"
+    return f"{meta.namespace}/{meta.name}".removeprefix("/")
 
 
 def pods() -> Resource:
@@ -268,7 +291,12 @@ class Watch:
         try:
             raws, version = listed(self._api, self.resource.path, self._moved)
             counter = itertools.count()
-            event = self.resource.listed(raw for raw, _ in zip(raws, counter, strict=False))
+            try:
+                event = self.resource.listed(raw for raw, _ in zip(raws, counter, strict=False))
+            except UNREADABLE:  # each object once more, alone: one of them must not hide all others
+                raws, version = listed(self._api, self.resource.path, self._moved)
+                counter = itertools.count()
+                event = self.resource.listed(raw for raw, _ in zip(filter(self._reads, raws), counter, strict=False))
         except Refused as refusal:
             if refusal.status == 410:
                 raise _Expired from None
@@ -279,6 +307,15 @@ class Watch:
         self.tried.set()
         log.info("listed", resource=self.resource.name, count=next(counter), resource_version=version)
         return version
+
+    def _reads(self, raw: msgspec.Raw) -> bool:
+        """Say whether an object can be read; name one that cannot."""
+        try:
+            self.resource.seen(raw)
+        except UNREADABLE as error:
+            log.warning("left out", resource=self.resource.name, object=full_name(raw), error=str(error))
+            return False
+        return True
 
     def _take(self, change: _Change) -> str:
         if change.type == "ERROR":

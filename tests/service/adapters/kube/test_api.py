@@ -295,6 +295,29 @@ def test_a_list_that_cannot_be_read_is_asked_for_again():
     assert Played(rubbish, Page(9, pod("p", 1))).seen == [("listed", ["p"])]
 
 
+@pytest.mark.parametrize("field", ["nodeName", "containers"])
+def test_an_object_of_a_list_that_cannot_be_read_is_left_out_and_named(field, capsys):
+    broken = pod("bad", 1, "a")
+    broken["spec"][field] = 5
+    page = Page(9, pod("p", 1, "a"), broken, pod("q", 2, "a"))
+    played = Played(page, page, Stream(line("ADDED", pod("r", 10, "a"))))
+    assert played.asked == ["list", "list", "watch 9"]
+    assert played.seen == [("listed", ["p", "q"]), ("seen", "r")]
+    assert played.cores == 3
+    told = capsys.readouterr().out
+    assert "d/bad" in told
+    assert f"$.spec.{field}" in told
+
+
+def test_a_change_that_cannot_be_read_takes_no_other_object_away():
+    broken = pod("bad", 10, "a")
+    broken["metadata"]["labels"] = 5
+    page = Page(20, pod("p", 1, "a"), broken)
+    played = Played(Page(9, pod("p", 1, "a")), Stream(line("ADDED", broken)), page, page, Stream())
+    assert played.asked == ["list", "watch 9", "list", "list", "watch 20"]
+    assert played.seen == [("listed", ["p"]), ("listed", ["p"])]
+
+
 def test_a_mistake_of_ours_makes_it_list_again_instead_of_going_blind():
     api = FakeApi(Page(9), Stream(line("ADDED", pod("p", 10))), Page(12, pod("p", 10)))
     told, causes = [], []
