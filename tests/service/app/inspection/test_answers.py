@@ -138,6 +138,27 @@ def test_an_answer_that_no_api_server_gives_is_an_error_and_never_nothing(tmp_pa
     assert "the answer cannot be read" in str(done.exception)
 
 
+@pytest.mark.parametrize(
+    ("command", "path", "field", "value"),
+    [
+        ("drain --dry-run", "/api/v1/pods", "containers", ["text"]),
+        ("drain --dry-run", "/api/v1/pods", "containers", [{"resources": {"limits": 5}}]),
+        ("drain --dry-run", "/api/v1/pods", "schedulingGates", 5),
+        ("explain pod d/a", "/api/v1/namespaces/d/pods/a", "containers", ["text"]),
+        ("doctor", "/apis/batch/v1/jobs", "activeDeadlineSeconds", "soon"),
+        ("doctor", "/apis/batch/v1/jobs", "podFailurePolicy", {"rules": ["text"]}),
+    ],
+)
+def test_an_object_that_breaks_kubernetes_own_schema_is_named_with_its_field(tmp_path, command, path, field, value):
+    broken = {"metadata": {"namespace": "d", "name": "bad"}, "spec": {field: value}}
+    answer = broken if command.startswith("explain") else {"metadata": {}, "items": [broken]}
+    with cluster(**{path: answer}) as url:
+        done = CliRunner().invoke(cli, [*command.split(), f"--kubeconfig={kubeconfig(tmp_path, url)}"])
+    assert isinstance(done.exception, ClusterError), done.exception
+    assert "d/bad: Expected" in str(done.exception)
+    assert f"$.spec.{field}" in str(done.exception)
+
+
 def test_doctor_names_both_of_our_pods_that_it_may_not_ask(tmp_path):
     status, text = asked(tmp_path, "doctor", OUR_PODS)
     assert status == 1
