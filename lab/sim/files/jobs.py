@@ -171,7 +171,12 @@ class _Maker:
         if not self._at_once[key]:
             words = ", ".join(_asked(name, need[column]) for name, column in self._columns.items() if need[column] > 0)
             field = line.field(number, "demand")
-            raise TraceError(f"{where}: field {field}: a task fits no machine that it may go to: it needs {words}")
+            reason = f"a task fits no machine that it may go to: it needs {words}"
+            if (self._machines.capacity[~allowed][:, asked] >= need[asked]).all(axis=1).any():
+                reason += (
+                    "; machines that have it are not in its nodeSelector, or have a taint that it does not tolerate"
+                )
+            raise TraceError(f"{where}: field {field}: {reason}")
         return self._at_once[key]
 
     def _copies(self, where: str, field: str, stage: StageLine) -> NDArray[np.intp] | None:

@@ -90,7 +90,10 @@ def replay(tmp_path, machines, policy, *jobs):
         (stage(demand={"network-in": 1}), "field stages[0].demand.network-in: follows from what a task reads"),
         (stage(demand={"cpu": 5}), "a task fits no machine that it may go to: it needs cpu 5"),
         (stage(demand={"memory": 8 * 2**30 + 1}), "a task fits no machine that it may go to: it needs memory"),
-        (stage(demand={"nvidia.com/gpu": 1}), "a task fits no machine that it may go to: it needs nvidia.com/gpu 1"),
+        (
+            stage(demand={"nvidia.com/gpu": 1}),
+            "it needs nvidia.com/gpu 1; machines that have it are not in its nodeSelector, or have a taint",
+        ),
         (
             stage(demand={"cpu": 2, "memory": "3Gi"}, tasks=5) | {"gang": True},
             "5 tasks of a gang start together, and all machines that they may go to hold 4 at once",
