@@ -178,7 +178,6 @@ class ControlPlane:
         settings: Mapping[str, Any] | None = None,
         *,
         user: str = ADMIN,
-        group: str | None = None,
         name: str = EXTENDER,
         program: Sequence[str] = THIS_CHECKOUT,
         with_control: bool = False,
@@ -189,7 +188,7 @@ class ControlPlane:
         `with_control` the same process is `dovetail control`, whose metrics are at the next port.
         """
         command = [*program, "serve", *(["--with-control"] if with_control else [])]
-        return self._add_service(command, settings, self._login(user, group), name)
+        return self._add_service(command, settings, self._login(user), name)
 
     def add_control(
         self,
@@ -203,7 +202,7 @@ class ControlPlane:
         """Start `dovetail control` with these settings as `user`; return the address of its metrics."""
         return self._add_service([*program, "control"], settings, self._login(user, group), name)
 
-    def _login(self, user: str, group: str | None) -> Path:
+    def _login(self, user: str, group: str | None = None) -> Path:
         return self.admin if user == ADMIN else self.kubeconfig(user, group)
 
     def _add_service(

@@ -66,11 +66,11 @@ def phases(client: ApiClient) -> dict[str, str]:
     return {pod["metadata"]["name"]: pod["status"]["phase"] for pod in pods(client)}
 
 
-def resize(client: ApiClient, name: str, *, namespace: str = "default", **requests: str | int) -> Manifest:
-    """Change the requests of a pod's container `main` in place, as in `resize(client, "a", cpu="2")`."""
+def resize(client: ApiClient, name: str, **requests: str | int) -> Manifest:
+    """Change the requests of the container `main` of a pod in place, as in `resize(client, "a", cpu="2")`."""
     amounts = {key: str(value) for key, value in requests.items()}
     patch = {"spec": {"containers": [{"name": "main", "resources": {"requests": amounts}}]}}
-    path = f"{_pods_of(namespace)}/{name}/resize"
+    path = f"{_pods_of('default')}/{name}/resize"
     return dict(request(client, "PATCH", path, patch, content="application/strategic-merge-patch+json"))
 
 
@@ -79,22 +79,22 @@ def delete_all_pods(client: ApiClient, *, seconds: float = 60) -> None:
     _delete(client, PODS, pods, seconds)
 
 
-def delete_pods(client: ApiClient, namespace: str, label: str, *, seconds: float = 60) -> None:
+def delete_pods(client: ApiClient, namespace: str, label: str) -> None:
     """Delete the pods of a namespace that have a label, and wait until they are gone."""
     request(client, "DELETE", _pods_of(namespace), gracePeriodSeconds=0, labelSelector=label)
-    wait_until(lambda: not pods(client, labelSelector=label), seconds, f"the pods labelled {label} to be deleted")
+    wait_until(lambda: not pods(client, labelSelector=label), 60, f"the pods labelled {label} to be deleted")
 
 
-def delete_all_nodes(client: ApiClient, *, seconds: float = 60) -> None:
+def delete_all_nodes(client: ApiClient) -> None:
     """Delete every node and wait until they are gone."""
-    _delete(client, NODES, nodes, seconds)
+    _delete(client, NODES, nodes, 60)
 
 
-def wait_served(client: ApiClient, kind: Manifest, *, seconds: float = 60) -> None:
+def wait_served(client: ApiClient, kind: Manifest) -> None:
     """Wait until the API server serves the objects of a CustomResourceDefinition."""
     spec = kind["spec"]
     path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
-    wait_until(lambda: _is_there(client, path), seconds, f"{path} to be served")
+    wait_until(lambda: _is_there(client, path), 60, f"{path} to be served")
 
 
 def wait_until(condition: Callable[[], _Result], seconds: float, what: str, *, every: float = 0.1) -> _Result:

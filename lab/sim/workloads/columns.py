@@ -19,11 +19,11 @@ def read(path: Path, columns: Columns, *, delimiter: str = COMMA) -> Iterator[li
         yield values
 
 
-def header(path: Path, *, delimiter: str = COMMA) -> Sequence[str]:
+def header(path: Path) -> Sequence[str]:
     """Return the names of a file's columns, none where it is missing or empty: `read` says so. Raises TraceError."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            return next(csv.reader(file, delimiter=delimiter), [])
+            return next(csv.reader(file), [])
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError, csv.Error) as error:
