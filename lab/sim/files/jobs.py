@@ -174,7 +174,7 @@ class _Maker:
             reason = f"a task fits no machine that it may go to: it needs {words}"
             if (self._machines.capacity[~allowed][:, asked] >= need[asked]).all(axis=1).any():
                 reason += (
-                    "; machines that have it are not in its nodeSelector, or have a taint that it does not tolerate"
+                    "; its nodeSelector, or a taint that it does not tolerate, keeps it from machines that have this"
                 )
             raise TraceError(f"{where}: field {field}: {reason}")
         return self._at_once[key]
