@@ -173,9 +173,7 @@ class _Maker:
             field = line.field(number, "demand")
             reason = f"a task fits no machine that it may go to: it needs {words}"
             if (self._machines.capacity[~allowed][:, asked] >= need[asked]).all(axis=1).any():
-                reason += (
-                    "; its nodeSelector, or a taint that it does not tolerate, keeps it from machines that have this"
-                )
+                reason += "; its nodeSelector, or a taint that it does not tolerate, keeps it from those that have this"
             raise TraceError(f"{where}: field {field}: {reason}")
         return self._at_once[key]
 

@@ -92,7 +92,7 @@ def replay(tmp_path, machines, policy, *jobs):
         (stage(demand={"memory": 8 * 2**30 + 1}), "a task fits no machine that it may go to: it needs memory"),
         (
             stage(demand={"nvidia.com/gpu": 1}),
-            "it needs nvidia.com/gpu 1; machines that have it are not in its nodeSelector, or have a taint",
+            "it needs nvidia.com/gpu 1; its nodeSelector, or a taint that it does not tolerate, keeps it from",
         ),
         (
             stage(demand={"cpu": 2, "memory": "3Gi"}, tasks=5) | {"gang": True},
