@@ -10,6 +10,7 @@ from rich.table import Table
 from lab.experiments.sections import Figure, Listing, Section
 
 HEADS = ("id", "paper", "ours", "from", "to", "attainable")
+_WIDEST, _LEAST_COLUMNS = 10_000, 2
 
 
 def show(console: Console, sections: Sequence[Section]) -> None:
@@ -23,7 +24,8 @@ def show(console: Console, sections: Sequence[Section]) -> None:
                 if figure.note:
                     console.print(f"  {figure.id}: {figure.note}")
         for listing in section.listings:
-            console.print(_table(listing))
+            for table in _that_fit(console, listing):
+                console.print(table)
         for note in section.notes:
             console.print(note)
         console.print()
@@ -43,6 +45,21 @@ def _one(value: float, unit: str) -> str:
     if unit == "p":
         return f"{value:.2f}"
     return f"{value:.1f}" if unit == "%" else f"{value:.2f}{unit}" if unit else f"{value:g}"
+
+
+def _that_fit(console: Console, listing: Listing) -> list[Table]:
+    """Return a listing as one table, or where that is too wide as several; each begins with the first column."""
+    table, columns = _table(listing), len(listing.heads)
+    least = console.measure(table, options=console.options.update(max_width=_WIDEST)).minimum
+    if least <= console.width or columns <= _LEAST_COLUMNS:
+        return [table]
+    half = (columns + 1) // 2
+    parts = ([*range(half)], [0, *range(half, columns)])
+    halves = (
+        Listing(tuple(listing.heads[at] for at in part), [tuple(line[at] for at in part) for line in listing.lines])
+        for part in parts
+    )
+    return [table for part in halves for table in _that_fit(console, part)]
 
 
 def _table(listing: Listing) -> Table:
