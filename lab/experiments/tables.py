@@ -10,7 +10,7 @@ from rich.table import Table
 from lab.experiments.sections import Figure, Listing, Section
 
 HEADS = ("id", "paper", "ours", "from", "to", "attainable")
-_WIDEST, _LEAST_COLUMNS = 10_000, 2
+_LEAST_COLUMNS = 2
 
 
 def show(console: Console, sections: Sequence[Section]) -> None:
@@ -50,9 +50,10 @@ def _one(value: float, unit: str) -> str:
 def _that_fit(console: Console, listing: Listing) -> list[Table]:
     """Return a listing as one table, or where that is too wide as several; each begins with the first column."""
     table, columns = _table(listing), len(listing.heads)
-    least = console.measure(table, options=console.options.update(max_width=_WIDEST)).minimum
-    if least <= console.width or columns <= _LEAST_COLUMNS:
-        return [table]
+    with console.capture() as capture:
+        console.print(table)
+    if columns <= _LEAST_COLUMNS or set(" ".join(listing.heads).split()) <= set(capture.get().split()):
+        return [table]  # no heading is cut
     half = (columns + 1) // 2
     parts = ([*range(half)], [0, *range(half, columns)])
     halves = (

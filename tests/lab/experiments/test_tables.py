@@ -26,5 +26,14 @@ def test_a_table_that_is_too_wide_is_several_that_show_every_column_beside_the_f
     assert [line.split() for line in lines if "bursts" in line][-1] == ["bursts", "6", "7"]
 
 
+def test_no_heading_is_cut_where_other_headings_wrap():
+    heads = ("jobs", "CPU evictions by", "makespan less by, %", "opportunistic, %", "preempted, %", "for CPU")
+    heads = (*heads, "for memory", "moved", "seconds lost", "regular ones slower by, %")
+    console = Console(file=io.StringIO(), width=120)
+    lines = [("bursts, CPU by weight", "pressure", *["0.0"] * 8)]
+    show(console, [Section("a title", "about", [], [Listing(heads, lines)])])
+    assert {"regular", "slower"} <= set(console.file.getvalue().split())
+
+
 def test_a_table_that_fits_is_one():
     assert sum("heading" in line for line in shown(120, 8)) == 1
