@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from extender import settings as files
 from extender.adapters.http.wait_report import WaitReport
-from extender.adapters.kube.api import Api, Refused, plain, understood
+from extender.adapters.kube.api import Api, Refused, understood
 from extender.adapters.kube.namespaces import namespaces
 from extender.adapters.kube.nodes import nodes
+from extender.adapters.kube.plain_objects import plain
 from extender.adapters.kube.volumes import claims, volumes
 from extender.adapters.kube.watching import Resource, jobs, listed, pod_groups, pods
 from extender.adapters.metrics.scraping import NAME_LABEL
