@@ -12,6 +12,8 @@ from extender.app.inspection.reading import Reader
 _PREEMPTED, _RECLAIMED = "Preempted", "Reclaimed"
 _EVICTED = ("TaintManagerEviction", "Evicted")
 """The reasons of Kubernetes' own evictions: by a taint, and by a kubelet."""
+_TAKEN_BACK = "Cancelling"
+"""So begins the message of the same reason where a taint went in time."""
 
 
 def preemption_of(reader: Reader, namespace: str, name: str, uid: str = "") -> str:
@@ -26,8 +28,11 @@ def preemption_of(reader: Reader, namespace: str, name: str, uid: str = "") -> s
 
 def eviction_of(reader: Reader, namespace: str, name: str) -> str:
     """Return why Kubernetes itself evicted the last pod of this name; empty where it did not, or nobody knows."""
-    said = (f"{reason}: {why}" for reason in _EVICTED if (why := said_of(reader, namespace, name, reason)))
-    return next(said, "")
+    for reason in _EVICTED:
+        message = said_of(reader, namespace, name, reason)
+        if message and not message.startswith(_TAKEN_BACK):
+            return f"{reason}: {message}"
+    return ""
 
 
 def end_of(status: Mapping[str, Any]) -> str:

@@ -65,28 +65,28 @@ NOBODY = Identity()
 
 
 def identify(
-    namespace: str, labels: Mapping[str, str], *, pod_group: str | None = None, owner: str | None = None
+    namespace: str, texts: Mapping[str, str], *, pod_group: str | None = None, owner: str | None = None
 ) -> Identity:
-    """Return a pod's identity from what it is `labels` by labels and annotations.
+    """Return a pod's identity from the `texts` of its labels and annotations.
 
     `pod_group` is spec.schedulingGroup.podGroupName, `owner` the UID of the controlling owner. `job` is empty
     for a pod without either: it is a job of its own.
     """
-    group = pod_group or _first(labels, GROUPS)
-    job = labels.get(JOB_LABEL) or group or _first(labels, _JOBS)
-    named = _first(labels, _QUEUES)
+    group = pod_group or _first(texts, GROUPS)
+    job = texts.get(JOB_LABEL) or group or _first(texts, _JOBS)
+    named = _first(texts, _QUEUES)
     return Identity(
         job=f"{namespace}/{job}" if job else owner or "",
-        stage=_first(labels, _STAGES),
+        stage=_first(texts, _STAGES),
         queue=named or namespace,
         group=f"{namespace}/{group}" if group else "",
-        least=_count(_first(labels, _LEAST)) if group else 0,
+        least=_count(_first(texts, _LEAST)) if group else 0,
         named=named,
     )
 
 
-def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
-    return next((labels[name] for name in names if labels.get(name)), "")
+def _first(texts: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((texts[name] for name in names if texts.get(name)), "")
 
 
 def _count(text: str) -> int:

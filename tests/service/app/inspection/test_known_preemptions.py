@@ -65,6 +65,12 @@ def test_an_eviction_by_a_taint_is_named_by_its_reason_as_its_words_name_no_tain
     assert eviction_of(reader, "d", "b") == ""
 
 
+def test_an_eviction_by_a_taint_that_was_taken_back_is_none():
+    marked = event("Marking for deletion Pod d/a", reason="TaintManagerEviction")
+    later = event("Cancelling deletion of Pod d/a", reason="TaintManagerEviction", at="2026-01-01T00:00:09Z")
+    assert eviction_of(Reader(server(**{EVENTS: items(marked, later)})), "d", "a") == ""
+
+
 TAINTED = {
     "type": "DisruptionTarget",
     "status": "True",
