@@ -1,4 +1,4 @@
-"""Where tables are printed: a terminal as wide as it is, anything else as wide as is said."""
+"""Where tables are printed: a terminal as wide as it is, anything else as wide as is said, and text unwrapped."""
 
 from typing import Any
 
@@ -20,4 +20,5 @@ def console(width: int) -> Console:
     terminal = _Visible(highlight=False, markup=False, emoji=False)
     if not terminal.is_terminal:
         terminal.width = width
+        terminal.soft_wrap = True
     return terminal
