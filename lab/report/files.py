@@ -18,6 +18,8 @@ class ReportFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's signature
         """Return the path. Fails with one line where nothing can be written there."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if path.is_dir():  # an empty name is the folder where we are
+            self.fail(f"{value!r} is a folder; accepted: a file", param, ctx)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -39,6 +39,13 @@ def test_a_place_where_nothing_can_be_written_ends_the_command_before_its_work(t
     assert done == []
 
 
+def test_an_empty_name_of_a_report_ends_the_command_before_its_work():
+    found, done = ran("")
+    assert found.exit_code == 2
+    assert "'' is a folder; accepted: a file" in found.output
+    assert done == []
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_report_that_does_not_fit_is_named():
     with pytest.raises(DovetailError, match="the report /dev/full cannot be written: No space left on device"):
