@@ -63,7 +63,7 @@ def parse_quantity(text: object, *, per_unit: int = 1) -> float:
     if amount < 0:
         raise BadQuantity(f"{text!r} is negative; accepted: zero or more")
     if amount >= LARGEST:
-        raise BadQuantity(f"{text!r} is too large; accepted: below 2**53")
+        raise BadQuantity(f"{text!r} is too large; accepted: below {LARGEST / per_unit:.16g}")
     return float(math.ceil(amount))
 
 

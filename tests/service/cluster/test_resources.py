@@ -77,6 +77,13 @@ def test_a_quantity_that_sums_could_not_hold_exactly_is_refused(text):
         parse_quantity(text)
 
 
+def test_a_quantity_that_is_too_large_names_the_largest_in_its_own_unit():
+    with pytest.raises(BadQuantity, match=r"'9e15' is too large; accepted: below 9007199254740\.992"):
+        parse_quantity("9e15", per_unit=1000)
+    with pytest.raises(BadQuantity, match="'1E' is too large; accepted: below 9007199254740992"):
+        parse_quantity("1E")
+
+
 def test_the_largest_quantity_is_one_below_2_to_the_53():
     assert parse_quantity("9007199254740991") == LARGEST - 1
 
