@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from extender.cluster.pods.limits import LONGEST_NUMBER
 from extender.cluster.pods.opportunistic import ALLOWED, OPPORTUNISTIC_ANNOTATION, REGULAR_REQUESTS_ANNOTATION
 from extender.cluster.resources import CPU, MEMORY
 from extender.control.opportunistic.demotion import Document, containers_of, has_limit, items, part, requests_of
@@ -121,9 +122,14 @@ def evictions_left(job: Document, pod: Document, *, exposed: int) -> int | None:
         return _WITHOUT_BUDGET[worst]
     left = int(spec.get("backoffLimit", _BACKOFF_LIMIT)) - int(part(job, "status").get("failed") or 0) - exposed
     if "backoffLimitPerIndex" in spec:
-        failures = part(part(pod, "metadata"), "annotations").get(_FAILURES_OF_INDEX, "0")
-        left = min(left, int(spec["backoffLimitPerIndex"]) - int(failures))  # one pod at a time has an index
+        left = min(left, int(spec["backoffLimitPerIndex"]) - _failures_of_index(pod))  # one pod at a time has an index
     return max(left - 1, 0)
+
+
+def _failures_of_index(pod: Document) -> int:
+    """Return how many pods of a pod's index have failed; more than any limit where its annotation is no number."""
+    text = part(part(pod, "metadata"), "annotations").get(_FAILURES_OF_INDEX, "0")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else 2**31
 
 
 def controller_of(document: Document) -> tuple[str, str]:
@@ -142,6 +148,7 @@ def _worst_of_eviction(spec: Document) -> str:
     worst = _IGNORE
     for rule in items(part(spec, "podFailurePolicy"), "rules"):
         action = rule.get("action", _COUNT)
+        action = action if action in _ACTIONS else _ACTIONS[-1]  # of a later Kubernetes
         if "onPodConditions" in rule:
             if any(map(_is_disruption, items(rule, "onPodConditions"))):
                 return _worse(worst, action)

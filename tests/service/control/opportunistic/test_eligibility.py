@@ -230,6 +230,7 @@ def test_evictions_are_free_where_the_job_ignores_them_before_all_else(rules, le
         [rule("FailJob", codes=[137]), rule("Count", "DisruptionTarget")],
         [rule("FailJob", codes=[0], operator="NotIn"), IGNORES],
         [rule("FailIndex", codes=[0, 143], operator="NotIn")],
+        [rule("OfALaterKubernetes", "DisruptionTarget")],
     ],
 )
 def test_none_is_exposed_where_a_single_eviction_fails_the_job_whatever_its_backoff_limit(rules):
@@ -251,3 +252,10 @@ def test_a_limit_per_index_counts_the_failures_of_the_pods_index():
     assert evictions_left(per_index, of_index, exposed=50) == 1  # 4 - 2 - 1 kept
     assert evictions_left(per_index, pod(), exposed=50) == 3
     assert evictions_left(job(backoffLimit=3, backoffLimitPerIndex=4), pod(), exposed=1) == 1  # 3 - 1 - 1 kept
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "\u0663", "9" * 5000])
+def test_a_failure_count_that_is_no_number_leaves_none(text):
+    """The annotation is the pod's: whoever may write to a pod may write anything there."""
+    of_index = pod(annotations={"batch.kubernetes.io/job-index-failure-count": text})
+    assert evictions_left(job(backoffLimitPerIndex=4), of_index, exposed=0) == 0
