@@ -72,15 +72,13 @@ class Api:
         return self._call("GET", path, params, None, seconds)
 
     def read(self, path: str, params: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
-        """Return an object or a list as plain JSON; where a list has null for its items, it has none."""
+        """Return an object or a list as plain JSON (`plain_objects`)."""
         reply = self.get(path, params)
         with understood(f"GET {path}"):
             raw = whole(reply, f"GET {path}")
             answer: dict[str, Any] = (
-                plain_answer(raw) if path.startswith("/api") else msgspec.json.decode(raw, type=dict[str, Any])
+                plain_answer(raw, path) if path.startswith("/api") else msgspec.json.decode(raw, type=dict[str, Any])
             )
-        if "items" in answer:
-            answer["items"] = answer["items"] or []
         return answer
 
     def post(self, path: str, body: Mapping[str, Any]) -> None:

@@ -1,18 +1,25 @@
-"""Objects that are read as plain JSON, of whatever kind: fields that are used have the types that Kubernetes states."""
+"""Objects that are read as plain JSON: fields that are used have the types that Kubernetes states, and are there.
 
+A field that is null is not there, as Kubernetes has it.
+"""
+
+import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
+Documents = list[dict[str, Any]]
+
 
 class _Owner(msgspec.Struct):
-    uid: str = ""
+    uid: str
     kind: str = ""
     name: str = ""
 
 
-class _Meta(msgspec.Struct, rename="camel"):
+class _Meta(msgspec.Struct, rename="camel", kw_only=True):
     name: str
     namespace: str = ""
     uid: str = ""
@@ -22,17 +29,29 @@ class _Meta(msgspec.Struct, rename="camel"):
     owner_references: list[_Owner] | None = None
 
 
+class _NamespacedMeta(_Meta, kw_only=True):
+    namespace: str
+
+
+class _WorkloadMeta(_NamespacedMeta, kw_only=True):
+    uid: str
+
+
+class _VersionedMeta(_Meta, kw_only=True):
+    resource_version: str
+
+
 class _Resources(msgspec.Struct):
     requests: dict[str, str] | None = None
     limits: dict[str, str] | None = None
 
 
 class _Port(msgspec.Struct, rename="camel"):
-    container_port: int = 0
+    container_port: int
 
 
 class _Container(msgspec.Struct, rename="camel"):
-    name: str = ""
+    name: str
     resources: _Resources | None = None
     ports: list[_Port] | None = None
     env: list[dict[str, Any]] | None = None
@@ -40,7 +59,7 @@ class _Container(msgspec.Struct, rename="camel"):
 
 
 class _Gate(msgspec.Struct):
-    name: str = ""
+    name: str
 
 
 class _Rule(msgspec.Struct, rename="camel"):
@@ -64,6 +83,7 @@ class _Spec(msgspec.Struct, rename="camel"):
     active_deadline_seconds: int | None = None
     progress_deadline_seconds: int | None = None
     backoff_limit: int | None = None
+    backoff_limit_per_index: int | None = None
     lease_duration_seconds: int | None = None
     holder_identity: str | None = None
     renew_time: datetime | None = None
@@ -74,20 +94,42 @@ class _Spec(msgspec.Struct, rename="camel"):
     since: str | None = None
 
 
-class _Subject(msgspec.Struct):
-    kind: str = ""
-    namespace: str = ""
+class _PodSpec(_Spec, kw_only=True):
+    containers: list[_Container]
+
+
+class _HoldSpec(_Spec, kw_only=True):
+    held: bool
+
+
+class _Account(msgspec.Struct, tag_field="kind", tag="ServiceAccount"):
+    namespace: str
+
+
+class _User(msgspec.Struct, tag_field="kind", tag="User"):
+    """Of no namespace."""
+
+
+class _Group(msgspec.Struct, tag_field="kind", tag="Group"):
+    """Of no namespace."""
 
 
 class _Condition(msgspec.Struct, rename="camel"):
-    type: str = ""
-    status: str = ""
+    type: str
+    status: str
     last_transition_time: datetime | None = None
 
 
-class _Status(msgspec.Struct):
+class _ContainerStatus(msgspec.Struct):
+    name: str
+
+
+class _Status(msgspec.Struct, rename="camel"):
     phase: str | None = None
     conditions: list[_Condition] | None = None
+    container_statuses: list[_ContainerStatus] | None = None
+    init_container_statuses: list[_ContainerStatus] | None = None
+    failed: int | None = None
 
 
 class _Object(msgspec.Struct, rename="camel"):
@@ -95,37 +137,84 @@ class _Object(msgspec.Struct, rename="camel"):
     spec: _Spec | None = None
     status: _Status | None = None
     data: dict[str, str] | None = None
-    subjects: list[_Subject] | None = None
+    subjects: list[_Account | _User | _Group] | None = None
     involved_object: dict[str, Any] | None = None
+
+
+class _Namespaced(_Object, kw_only=True):
+    metadata: _NamespacedMeta
+
+
+class _Workload(_Object, kw_only=True):
+    metadata: _WorkloadMeta
+    spec: _Spec
+
+
+class _Pod(_Workload, kw_only=True):
+    spec: _PodSpec
+
+
+class _Binding(_Object, kw_only=True):
+    spec: _Spec
+
+
+class _Lease(_Object, kw_only=True):
+    metadata: _VersionedMeta
+
+
+class _Hold(_Lease, kw_only=True):
+    spec: _HoldSpec
+
+
+_KINDS: Mapping[str, type[_Object]] = {
+    "/api/v1/pods": _Pod,
+    "/api/v1/configmaps": _Namespaced,
+    "/apis/batch/v1/jobs": _Workload,
+    "/apis/apps/v1/deployments": _Workload,
+    "/apis/apps/v1/replicasets": _Workload,
+    "/apis/coordination.k8s.io/v1/leases": _Lease,
+    "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings": _Binding,
+    "/apis/dovetail.dev/v1alpha1/holds": _Hold,
+}
+"""What the objects at a path are, of all namespaces; those of any other path have a name."""
 
 
 class _List(msgspec.Struct):
     metadata: dict[str, Any]
-    items: list[dict[str, Any]] | None
+    items: Documents | None
 
 
-def plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:
-    """Return an object as plain JSON. Raises msgspec.DecodeError, also where name or types are not as above."""
+def plain(raw: bytes | msgspec.Raw, path: str) -> dict[str, Any]:
+    """Return an object of this path as plain JSON. Raises msgspec.DecodeError, also where it is not as stated above."""
     decoded = msgspec.json.decode(raw, type=dict[str, Any])
-    _check(decoded)
-    return decoded
+    return _checked([decoded], bytes(raw), path)[0]
 
 
-def plain_answer(raw: bytes) -> dict[str, Any]:
-    """Return an object or a list as plain JSON. Raises msgspec.DecodeError as `plain` does."""
+def plain_answer(raw: bytes, path: str) -> dict[str, Any]:
+    """Return the object or the list at this path as plain JSON. Raises msgspec.DecodeError as `plain` does."""
     answer = msgspec.json.decode(raw, type=dict[str, Any])
-    objects = msgspec.convert(answer, _List).items if "items" in answer else [answer]
-    for document in objects or ():
-        _check(document)
-    return answer
+    if "items" not in answer:
+        return _checked([answer], raw, path)[0]
+    return {**answer, "items": _checked(msgspec.convert(answer, _List).items or [], raw, path)}
 
 
-def _check(document: dict[str, Any]) -> None:
-    """Raise msgspec.ValidationError, which names object and field, where an object is not of the types above."""
-    try:
-        msgspec.convert(document, _Object)
-    except msgspec.ValidationError as error:
-        meta = document.get("metadata")
-        names = [meta.get(field) for field in ("namespace", "name")] if isinstance(meta, dict) else []
-        name = "/".join(str(part) for part in names if part) or "an object without a name"
-        raise msgspec.ValidationError(f"{name}: {error}") from None
+def _checked(documents: Documents, raw: bytes, path: str) -> Documents:
+    """Return the objects without what is null. Raises msgspec.ValidationError, which names object and field."""
+    documents = _without_nulls(documents) if b"null" in raw else documents
+    of_all_namespaces = re.sub("/namespaces/[^/]+/", "/", path)
+    kind = next((kind for start, kind in _KINDS.items() if of_all_namespaces.startswith(start)), _Object)
+    for document in documents:
+        try:
+            msgspec.convert(document, kind)
+        except msgspec.ValidationError as error:
+            meta = document.get("metadata")
+            names = [meta.get(field) for field in ("namespace", "name")] if isinstance(meta, dict) else []
+            name = "/".join(str(part) for part in names if part) or "an object without a name"
+            raise msgspec.ValidationError(f"{name}: {error}") from None
+    return documents
+
+
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - whatever JSON is there
+    if isinstance(value, dict):
+        return {name: _without_nulls(entry) for name, entry in value.items() if entry is not None}
+    return [_without_nulls(entry) for entry in value] if isinstance(value, list) else value

@@ -33,6 +33,7 @@ from extender.cluster.events import (
     PodSeen,
     PodsListed,
 )
+from extender.cluster.model import Pod
 from extender.errors import ClusterError
 
 _PAGE = 500
@@ -145,7 +146,14 @@ def full_name(raw: msgspec.Raw) -> str:
 
 def pods() -> Resource:
     """Return how pods are read."""
-    read = PodReader().read
+    reader = PodReader()
+
+    def read(raw: msgspec.Raw) -> Pod:
+        pod = reader.read(raw)
+        if not (pod.namespace and pod.name and pod.uid):  # its queue would have no name
+            raise msgspec.ValidationError("metadata states no namespace, no name or no uid; accepted: all three")
+        return pod
+
     return Resource(
         name="pods",
         path="/api/v1/pods",

@@ -83,7 +83,7 @@ class Reader:
 
     def objects(self, name: str, path: str) -> list[dict[str, Any]]:
         """Return objects as JSON; none where they may not be read."""
-        return self._try(name, lambda: [plain(raw) for raw in listed(self.api, path)[0]]) or []
+        return self._try(name, lambda: [plain(raw, path) for raw in listed(self.api, path)[0]]) or []
 
     def configurations(self) -> list[dict[str, Any]]:
         """Return the release's ConfigMaps, by name."""

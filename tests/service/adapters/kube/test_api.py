@@ -309,6 +309,16 @@ def test_an_object_of_a_list_that_cannot_be_read_is_left_out_and_named(field, ca
     assert f"$.spec.{field}" in told
 
 
+@pytest.mark.parametrize("field", ["namespace", "name", "uid"])
+def test_a_pod_of_a_list_that_does_not_say_which_it_is_is_left_out(field, capsys):
+    """Its queue would have no name: no plan could be made."""
+    broken = pod("bad", 1, "a")
+    del broken["metadata"][field]
+    page = Page(9, pod("p", 1, "a"), broken)
+    assert Played(page, page, Stream()).seen == [("listed", ["p"])]
+    assert "metadata states no namespace, no name or no uid" in capsys.readouterr().out
+
+
 def test_a_change_that_cannot_be_read_takes_no_other_object_away():
     broken = pod("bad", 10, "a")
     broken["metadata"]["labels"] = 5

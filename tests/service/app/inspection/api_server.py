@@ -7,15 +7,15 @@ from extender.adapters.kube.api import Refused
 
 SETTINGS = "apiVersion: dovetail.dev/v1alpha1\nkind: DovetailConfiguration\nqueues: [{name: a}]\n"
 SERVES = {
-    "metadata": {"namespace": "n", "name": "p"},
-    "spec": {"containers": [{"ports": [{"name": "extender", "containerPort": 1}]}]},
+    "metadata": {"namespace": "n", "name": "p", "uid": "s"},
+    "spec": {"containers": [{"name": "c", "ports": [{"name": "extender", "containerPort": 1}]}]},
     "status": {"phase": "Running"},
 }
 HELD = {
     "metadata": {"namespace": "d", "name": "a", "uid": "u"},
     "spec": {
         "schedulingGates": [{"name": "dovetail.dev/hold"}],
-        "containers": [{"resources": {"requests": {"cpu": "1"}}}],
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
         "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}],
     },
 }

@@ -41,7 +41,7 @@ def everything():
             CONFIG_MAPS: items(config_map("dovetail", **{"dovetail.yaml": SETTINGS})),
             "/api/v1/pods": items(pod),
             "/api/v1/namespaces/d/pods/a": pod,
-            LEASE: {"metadata": {"name": "dovetail-control"}, "spec": spec},
+            LEASE: {"metadata": {"name": "dovetail-control", "resourceVersion": "1"}, "spec": spec},
         }
     ).objects
 
@@ -150,7 +150,7 @@ def test_an_answer_that_no_api_server_gives_is_an_error_and_never_nothing(tmp_pa
     ],
 )
 def test_an_object_that_breaks_kubernetes_own_schema_is_named_with_its_field(tmp_path, command, path, field, value):
-    broken = {"metadata": {"namespace": "d", "name": "bad"}, "spec": {field: value}}
+    broken = {"metadata": {"namespace": "d", "name": "bad", "uid": "u"}, "spec": {field: value}}
     answer = broken if command.startswith("explain") else {"metadata": {}, "items": [broken]}
     with cluster(**{path: answer}) as url:
         done = CliRunner().invoke(cli, [*command.split(), f"--kubeconfig={kubeconfig(tmp_path, url)}"])

@@ -137,8 +137,12 @@ class Server:
 
 
 def pod(name, port, kind="containers"):
-    containers = {"containers": [], kind: [{"ports": [{"name": port, "containerPort": 8888}]}]}
-    return {"metadata": {"namespace": "ours", "name": name}, "spec": containers, "status": {"phase": "Running"}}
+    containers = {"containers": [], kind: [{"name": "c", "ports": [{"name": port, "containerPort": 8888}]}]}
+    return {
+        "metadata": {"namespace": "ours", "name": name, "uid": name},
+        "spec": containers,
+        "status": {"phase": "Running"},
+    }
 
 
 def test_the_pods_of_control_are_asked():
