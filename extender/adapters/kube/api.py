@@ -19,6 +19,9 @@ from kubernetes.config.kube_config import KubeConfigMerger
 from extender.adapters.kube.plain_objects import plain_answer
 from extender.errors import ClusterError
 
+MOST_BYTES = 256 * 2**20
+"""No answer is larger: metrics-server says some 500 bytes of each pod."""
+
 OLDEST_MINOR = 33
 """In-place resize of pods, which allocation is counted by, is on from Kubernetes 1.33."""
 
@@ -243,12 +246,16 @@ def _first_context(files: str) -> str | None:
     return next((context for content in contents if (context := content.get("current-context"))), None)
 
 
-def whole(reply: urllib3.HTTPResponse, what: str) -> bytes:
-    """Return all of an answer; one that breaks off is a ClusterError like any other failure."""
+def whole(reply: urllib3.BaseHTTPResponse, what: str) -> bytes:
+    """Return all of an answer; one that breaks off or does not end is a ClusterError like any other failure."""
     try:
-        return reply.data
+        answer = reply.read(MOST_BYTES + 1)
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise ClusterError(f"{what}: the answer broke off: {error}") from None
+    if len(answer) > MOST_BYTES:
+        reply.close()
+        raise ClusterError(f"{what}: the answer is larger than {MOST_BYTES:,} bytes")
+    return answer
 
 
 @contextmanager

@@ -41,6 +41,8 @@ _WATCH_SECONDS = 300
 _SILENCE_SECONDS = 75
 """Bookmarks come every minute: a watch that is silent for longer hangs."""
 _LONGEST_PAUSE_SECONDS = 10.0
+_LONGEST_LINE = 2**24
+"""etcd takes no object of more than some MiB."""
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What reading an object raises that is not what Kubernetes says it is."""
@@ -344,10 +346,15 @@ class Watch:
 
 
 def _lines(stream: urllib3.HTTPResponse) -> Iterator[bytes]:
-    """Yield whole lines of a stream; a last line that was cut off is dropped, as it will be sent again."""
+    """Yield whole lines of a stream; a last line that was cut off is dropped, as it will be sent again.
+
+    Raises ValueError for one that does not end.
+    """
     rest = b""
     for chunk in stream.stream(2**16):
         *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > _LONGEST_LINE:
+            raise ValueError(f"a line is longer than {_LONGEST_LINE:,} bytes")
         yield from (line for line in lines if line)
 
 

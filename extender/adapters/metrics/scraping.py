@@ -79,8 +79,8 @@ def said_at(url: str, path: str) -> tuple[str, str]:
         raise ClusterError(f"{url!r} is no address; accepted: such as http://127.0.0.1:10352")
     url = url.rstrip("/").removesuffix(f"/{path}")
     try:
-        reply = urllib3.request("GET", f"{url}/{path}", timeout=_SECONDS, retries=False)
-        text = reply.data.decode(errors="replace")
+        reply = urllib3.request("GET", f"{url}/{path}", timeout=_SECONDS, retries=False, preload_content=False)
+        text = whole(reply, url).decode(errors="replace")
     except (urllib3.exceptions.HTTPError, ValueError) as error:
         raise ClusterError(f"{url}: {error}") from None
     if reply.status != 200:

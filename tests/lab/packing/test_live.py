@@ -1,5 +1,6 @@
 """A cluster is read as far as rights allow; the rest is named."""
 
+import io
 import json
 from types import SimpleNamespace
 
@@ -44,10 +45,10 @@ class Server:
         kind = path.rsplit("/", 1)[1]
         if kind not in self._lists:
             raise Refused(f"GET {path}: forbidden", 403)
-        return SimpleNamespace(data=json.dumps({"metadata": {}, "items": self._lists[kind]}).encode())
+        return io.BytesIO(json.dumps({"metadata": {}, "items": self._lists[kind]}).encode())
 
     def read(self, path, params=()):
-        return json.loads(self.get(path, params).data)
+        return json.loads(self.get(path, params).read())
 
 
 CLUSTER = {"nodes": [node("n0"), node("n1")], "pods": [POD], "poddisruptionbudgets": []}
@@ -71,7 +72,7 @@ def test_without_rights_volumes_are_named_and_their_pods_counted():
 
 
 def test_a_server_that_answers_with_a_page_is_told_in_one_line(monkeypatch):
-    page = SimpleNamespace(get=lambda *_: SimpleNamespace(data=b"<html>"))
+    page = SimpleNamespace(get=lambda *_: io.BytesIO(b"<html>"))
     monkeypatch.setattr("extender.adapters.kube.api.connect", lambda *_: page)
     with pytest.raises(ClusterError, match="the cluster: the answer cannot be read: JSON is malformed"):
         CliRunner().invoke(cli, ["packing", "report"], catch_exceptions=False)

@@ -1,8 +1,8 @@
 """Pods on idle room as `control` is wired: a pod's Job is asked how many evictions it bears."""
 
+import io
 import threading
 import time
-from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -47,7 +47,7 @@ class Server:
             raise found
         if found is None:
             raise Refused("no such kind", 404)
-        return SimpleNamespace(data=msgspec.json.encode({"metadata": {}, "items": found}))
+        return io.BytesIO(msgspec.json.encode({"metadata": {}, "items": found}))
 
     def read(self, path):
         if "/replicasets/" in path:

@@ -1,6 +1,7 @@
 """List and watch: whatever ends a watch, nothing is missed and nothing counted twice."""
 
 import gc
+import io
 import json
 import os
 import threading
@@ -18,10 +19,12 @@ import urllib3
 from kubernetes import client
 from kubernetes.config.config_exception import ConfigException
 
+from extender.adapters.kube import api as api_module
 from extender.adapters.kube import watching
 from extender.adapters.kube.api import Api, Refused, UnsupportedVersion, connect, default_namespace
 from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.watching import Watch, pods
+from extender.adapters.metrics.scraping import said_at
 from extender.cluster.events import NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import CapacityRule, Node
@@ -53,6 +56,9 @@ class Page:
         self.data = json.dumps(
             {"metadata": {"resourceVersion": str(version), "continue": more}, "items": list(items) or None}
         ).encode()
+
+    def read(self, _most):
+        return self.data
 
 
 class Stream:
@@ -287,6 +293,13 @@ def test_a_line_that_cannot_be_read_makes_it_list_again(rubbish):
     assert played.asked == ["list", "watch 9", "list", "watch 20"]
     assert played.causes == ["garbled", "ended"]
     assert played.cores == 2
+
+
+def test_a_line_that_does_not_end_makes_it_list_again(monkeypatch):
+    monkeypatch.setattr(watching, "_LONGEST_LINE", 1000)
+    played = Played(Page(9), Stream(*[b"x" * 100] * 100), Page(20, pod("p", 10, "a")), Stream())
+    assert played.asked == ["list", "watch 9", "list", "watch 20"]
+    assert played.causes == ["garbled", "ended"]
 
 
 def test_a_list_that_cannot_be_read_is_asked_for_again():
@@ -608,6 +621,22 @@ def test_a_list_whose_items_are_null_has_none():
         assert api.read("/api/v1/x")["items"] == []
 
 
+def test_an_answer_that_does_not_end_is_a_cluster_error(monkeypatch):
+    def endless(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        with suppress(OSError):
+            while True:
+                handler.wfile.write(b"x" * 1000)
+
+    monkeypatch.setattr(api_module, "MOST_BYTES", 100_000)
+    with served(endless) as api:
+        with pytest.raises(ClusterError, match="GET /x: the answer is larger than 100,000 bytes"):
+            api.read("/x")
+        with pytest.raises(ClusterError, match="the answer is larger than 100,000 bytes"):
+            said_at(api._api.configuration.host, "metrics")
+
+
 def test_so_is_the_text_of_a_refusal_that_breaks_off():
     with served(partial(cut_off, status=503)) as api, pytest.raises(ClusterError, match=r"503.*broke off"):
         api.read("/x")
@@ -867,7 +896,7 @@ def test_the_time_that_a_stream_was_open_stands_still_while_it_is_not():
 
         def get(self, path, params=(), *, seconds=30.0):
             if ("watch", "true") not in params:
-                return SimpleNamespace(data=b'{"metadata":{"resourceVersion":"1"},"items":[]}')
+                return io.BytesIO(b'{"metadata":{"resourceVersion":"1"},"items":[]}')
             self.calls += 1
             if self.calls == 2:
                 seen.append(watch.connected_seconds(now[0]))

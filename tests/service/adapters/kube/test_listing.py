@@ -1,5 +1,6 @@
 """Lists come page by page, and no more than one page of JSON is in memory at a time."""
 
+import io
 import json
 import tracemalloc
 from types import SimpleNamespace
@@ -22,9 +23,7 @@ class Pages:
         self.asked.append(start)
         end = min(start + self.page, self.total)
         metadata = {"resourceVersion": "9"} | ({"continue": str(end)} if end < self.total else {})
-        return SimpleNamespace(
-            data=json.dumps({"metadata": metadata, "items": list(map(self.pod, range(start, end)))}).encode()
-        )
+        return io.BytesIO(json.dumps({"metadata": metadata, "items": list(map(self.pod, range(start, end)))}).encode())
 
     def pod(self, number):
         return {"metadata": {"name": f"p{number}", "namespace": "shop", "uid": f"u{number}"}, "pad": "x" * self.size}
@@ -60,6 +59,6 @@ def test_a_list_needs_memory_for_its_pods_and_one_page():
 
 @pytest.mark.parametrize("answer", ["{}", '{"metadata": {}}', '{"items": []}'])
 def test_an_answer_that_is_no_list_is_not_taken_for_an_empty_one(answer):
-    api = SimpleNamespace(get=lambda *_: SimpleNamespace(data=answer.encode()))
+    api = SimpleNamespace(get=lambda *_: io.BytesIO(answer.encode()))
     with pytest.raises(msgspec.DecodeError):
         listed(api, "/api/v1/pods")

@@ -1,7 +1,7 @@
 """An API server in memory: it answers from objects by path, and says what a caller may not read."""
 
+import io
 import json
-from types import SimpleNamespace
 
 from extender.adapters.kube.api import Refused
 
@@ -53,13 +53,13 @@ class Server:
         if found is None or found == 404:
             raise Refused(f"GET {path}: refused", 403 if found is None else 404)
         text = found if isinstance(found, str) else json.dumps(found)
-        return SimpleNamespace(data=text.encode())
+        return io.BytesIO(text.encode())
 
     def apart(self, seconds):
         return self
 
     def read(self, path, params=()):
-        return json.loads(self.get(path, params).data)
+        return json.loads(self.get(path, params).read())
 
 
 def server(**more):

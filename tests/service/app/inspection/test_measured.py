@@ -1,8 +1,8 @@
 """What is learned from the metrics of `dovetail control`, and what is said where they do not tell."""
 
+import io
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 
@@ -133,7 +133,7 @@ class Server:
         (name,) = re.fullmatch(rf"/api/v1/namespaces/ours/pods/(.*):8888/proxy/{self.path}", path).groups()
         if isinstance(self.metrics[name], int):
             raise Refused(f"GET {path}: {json.dumps({'kind': 'Status'})}", self.metrics[name])
-        return SimpleNamespace(data=self.metrics[name].encode())
+        return io.BytesIO(self.metrics[name].encode())
 
 
 def pod(name, port, kind="containers"):
