@@ -43,7 +43,9 @@ def drain(
     from extender.app.inspection.drain import run
 
     if not (yes or dry_run):
-        click.confirm("This releases all pods that Dovetail holds, in no order. Go on?", abort=True, err=True)
+        click.echo("This releases all pods that Dovetail holds, in no order. Go on? [y/N]: ", nl=False, err=True)
+        if sys.stdin.buffer.readline(10).strip().lower() not in {b"y", b"yes"}:  # what is sent may have no line's end
+            raise click.Abort
     in_force = settings.load(config) if config else settings.Settings()
     if not run(in_force, kubeconfig, context=context, dry_run=dry_run, as_json=as_json, way=way):
         sys.exit(1)

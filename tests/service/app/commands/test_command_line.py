@@ -83,6 +83,14 @@ def test_without_standard_input_nothing_is_confirmed():
     assert done.stderr.endswith("Aborted!\n")
 
 
+def test_standard_input_that_never_ends_confirms_nothing():
+    command = ["sh", "-c", f"ulimit -v 4000000; exec {sys.executable} -m extender drain </dev/zero"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.endswith("Aborted!\n")
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_letters_that_a_terminal_lacks_are_escaped(tmp_path, encoding):
     jobs, machines = tmp_path / "jobs.jsonl", tmp_path / "machines.jsonl"
