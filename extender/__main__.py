@@ -1,5 +1,16 @@
 """`python -m extender` is `dovetail`."""
 
-from extender.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command; Ctrl-C ends in one line also while its modules are still being imported."""
+    try:
+        from extender.cli import main as run
+    except KeyboardInterrupt:
+        sys.exit("Aborted!")  # as click says it later
+    run()
+
+
+if __name__ == "__main__":
+    main()

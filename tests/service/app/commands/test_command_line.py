@@ -75,6 +75,20 @@ def test_a_user_without_a_home_can_run_commands():
     assert done.stderr.startswith("dovetail: this is not a pod of a cluster ")
 
 
+def test_ctrl_c_while_modules_are_imported_ends_in_one_line():
+    code = """if True:
+        import runpy, sys
+        class Interrupted:
+            def find_spec(self, name, *_):
+                if name == "click":
+                    raise KeyboardInterrupt
+        sys.meta_path.insert(0, Interrupted())
+        runpy.run_module("extender", run_name="__main__")
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "Aborted!\n")
+
+
 def test_without_standard_input_nothing_is_confirmed():
     command = ["sh", "-c", f"exec {sys.executable} -m extender drain <&-"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
