@@ -492,6 +492,17 @@ def test_the_secret_for_prometheus_is_mounted_whole_and_into_control_alone(helm,
     assert pod_spec(objects) == pod_spec(rendered[mode])
 
 
+def test_files_for_prometheus_without_the_secret_that_has_them_are_refused(helm, mode):
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        render(helm, mode, config__usage__access__caFile="/etc/dovetail-usage/ca.crt")
+    assert (
+        'config.usage.access.caFile is "/etc/dovetail-usage/ca.crt", and usageSecret is empty' in refused.value.stderr
+    )
+    elsewhere = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
+    assert render(helm, mode, config__usage__access__caFile=elsewhere)
+    assert render(helm, mode, config__usage__access__caFile="/etc/dovetail-usage/ca.crt", usageSecret="thanos")
+
+
 def test_controls_calls_are_limited_only_where_values_say_where_use_is_read(helm, rendered, mode):
     name = "dovetail-control"
     assert only(rendered[mode], "NetworkPolicy", name)["spec"]["policyTypes"] == ["Ingress"]

@@ -135,6 +135,11 @@ profiles:
 {{- if and (eq .Values.mode "scheduler") (eq (int $config.server.port) 10259) }}
 {{- fail "config.server.port is 10259, on which kube-scheduler listens in the same pod: set it to another one, such as 10351." }}
 {{- end }}
+{{- range $key, $file := $config.usage.access }}
+{{- if and (not $.Values.usageSecret) (hasSuffix "File" $key) (hasPrefix "/etc/dovetail-usage/" $file) }}
+{{- fail (printf `config.usage.access.%s is %q, and usageSecret is empty: there would be no such file. Set usageSecret to a Secret that has it.` $key $file) }}
+{{- end }}
+{{- end }}
 {{- $lease := $config.control.lease }}
 {{- if not (has $lease.namespace (list "dovetail-system" .Release.Namespace)) }}
 {{- fail (printf `config.control.lease.namespace is %q, and the release's namespace %q: leave it out. The Lease is in the release's namespace, where the rights to it are.` $lease.namespace .Release.Namespace) }}
