@@ -127,20 +127,21 @@ class _Moments:
         self._seconds = np.concatenate([seconds for seconds, _ in lengths]) * (1 - _ROUNDING)
         counts = np.concatenate([count for _, count in lengths])
         self._weights = np.repeat(weights, sizes, axis=0) * counts[:, np.newaxis] / machines
-        heads, tails = np.meshgrid(_some(head), _some(tail), indexing="ij")
-        self._outside = (heads + tails).ravel()
-        head, tail = np.repeat(head, sizes), np.repeat(tail, sizes)
-        inside = (head >= heads.ravel()[:, np.newaxis]) & (tail >= tails.ravel()[:, np.newaxis])
-        inside, first = np.unique(inside[np.argsort(-self._outside, kind="stable")], axis=0, return_index=True)
-        self._outside = np.sort(self._outside)[::-1][first]
-        self._inside = inside.astype(float)
+        heads, tails = (side.ravel() for side in np.meshgrid(_some(head), _some(tail), indexing="ij"))
+        self._outside = heads + tails
+        early = heads[:, np.newaxis] - np.repeat(head, sizes)
+        late = tails[:, np.newaxis] - np.repeat(tail, sizes)
+        self._inside = np.maximum(self._seconds - np.maximum(np.maximum(early, late), 0.0), 0.0)
 
     def fits(self, seconds: float) -> bool:
         """Return whether it is not ruled out that all is done in so many seconds."""
-        window = np.maximum(seconds - self._outside, 1e-200)[:, np.newaxis]
+        window = np.maximum(seconds - self._outside, 1e-200)
+        inside = np.minimum(self._inside, window[:, np.newaxis] * (1 - _ROUNDING))
+        if (inside @ self._weights > window[:, np.newaxis] * (1 + 1e-6)).any():
+            return False
         for moments in range(1, _MOST_MOMENTS + 1):
-            covered = np.ceil(self._seconds * (moments + 1) / window) - 1
-            load = (np.minimum(np.maximum(covered, 0.0), 1e6) * self._inside) @ self._weights
+            covered = np.ceil(inside * ((moments + 1) / window)[:, np.newaxis]) - 1
+            load = np.maximum(covered, 0.0) @ self._weights
             if (load > moments * (1 + 1e-6)).any():
                 return False
         return True

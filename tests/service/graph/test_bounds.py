@@ -80,9 +80,15 @@ def test_a_stage_counts_by_how_its_tasks_fit_on_machines():
 
 def test_work_between_a_head_and_a_tail_counts():
     # Ten tasks that fill the machine run after `first` and before `last`, besides one that needs nobody.
-    stages = [stage("first", 1, 5, [0.1]), stage("last", 1, 5, [0.1], "x", "y"), stage("long", 1, 14, [0.1])]
+    stages = [stage("first", 1, 5, [0.1]), stage("last", 1, 5, [0.1], "x", "y"), stage("beside", 1, 5, [0.1])]
     stages += [stage("x", 5, 1, [1], "first"), stage("y", 5, 1, [1], "first")]
     assert bounds_of(Dag(stages), one_machine()).tightest == pytest.approx(20)
+
+
+def test_of_a_task_too_long_to_lie_outside_a_window_a_part_counts_inside():
+    # `long` could begin at once, but 9 of its 10 s lie behind second 1, as all of b does: (9 + 12) / 2 s more.
+    dag = Dag([stage("long", 1, 10, [0.5]), stage("a", 1, 1, [0.1]), stage("b", 12, 1, [0.5], "a")])
+    assert bounds_of(dag, one_machine()).tightest == pytest.approx(11.5, rel=1e-4)
 
 
 def test_tasks_of_more_than_half_of_a_machine_share_none():
