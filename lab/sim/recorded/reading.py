@@ -58,7 +58,10 @@ class Replay:
 
 @dataclass(slots=True)
 class _Read:
-    """What a file says: from when until when, what nodes were, the pods that ended, and those that lived at last."""
+    """What a file says: from when until when, what nodes were, the pods that ended, and those that lived at last.
+
+    `first` are the pods that had a node at the first checkpoint.
+    """
 
     begun: float
     until: float
@@ -127,7 +130,7 @@ def _take(read: _Read, line: Line) -> None:
             for node in line.nodes:
                 read.see(at, node.name, node)
             if read.first is None:
-                read.first = frozenset(pod.uid for pod in line.pods)
+                read.first = frozenset(pod.uid for pod in line.pods if pod.node is not None)
             read.living = {pod.uid: pod for pod in line.pods}
         case NodeLine():
             read.see(line.at, line.name, line)

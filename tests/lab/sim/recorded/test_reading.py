@@ -125,6 +125,21 @@ def test_pods_that_live_all_the_time_take_room_from_their_node(tmp_path):
     ]
 
 
+def test_a_pod_that_only_waited_when_the_recording_began_takes_no_room_all_the_time(tmp_path):
+    # n0 and n1 have 4 cores each, of which `a` takes 4 until 150; `w` gets its node then, and still runs at the end.
+    big = pod("a", "j", 90, 95, 150, "n0")
+    late = pod("w", "k", 90, 150, None, "n0")
+    for some in (big, late):
+        some.demand["cpu"] = 4000.0
+    waits = msgspec.structs.replace(late, bound=None, started=None, node=None)
+    file = tmp_path / "recording"
+    lines = [Begin(100.0), Checkpoint(100.0, NODES, [waits]), big, Checkpoint(500.0, NODES, [late]), End(500.0)]
+    file.write_bytes(b"".join(map(encoded, lines)))
+    replay = replay_of(file)
+    assert "1 pods are left out: they came, and had not ended at the last checkpoint." in replay.notes
+    assert outcome(file, "recorded").series.demanded.max() == 0.5  # one of two nodes is full
+
+
 def test_what_is_left_out_and_what_is_not_counted_is_said(tmp_path):
     gpu = pod("g", "j", 110, 112, 150, "n1")
     gpu.demand["nvidia.com/gpu"] = 1.0
