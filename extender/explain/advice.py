@@ -162,7 +162,7 @@ def _room_now(case: Case) -> list[str]:
 
 
 def _room(case: Case) -> list[str]:
-    """Return how much more some node must have free: of those that could hold it, the one that lacks least."""
+    """Return how much more some node must have free: of those that could hold it, one that lacks least."""
     if case.pod.choice == ONLY:
         return ["pods of a node that allows it must use so much less of what they reserved there"]
     layout, usable = case.order.snapshot.layout, (case.allowed & case.large_enough).nonzero()[0]
@@ -170,14 +170,13 @@ def _room(case: Case) -> list[str]:
     if not len(usable) or not short.any(axis=1).all():
         return []
     parts = shares.parts(short, layout.capacity[usable])
-    nearest = int(np.lexsort((parts.max(axis=1), (short > 0).sum(axis=1)))[0])
+    nearest = int(np.lexsort(((short > 0).sum(axis=1), parts.max(axis=1)))[0])
     needs = " and ".join(_more(axis[d], float(short[nearest, d])) for d in np.flatnonzero(short[nearest] > 0))
-    name = layout.names[int(usable[nearest])]
-    others = len(usable) - 1
-    rest = (
-        f" (it lacks least), or enough on {'the other' if others == 1 else f'any of {others} others'}" if others else ""
-    )
-    return [f"{needs} free on node {name}{rest}"]
+    alike = int((short == short[nearest]).all(axis=1).sum())
+    where = f"node {layout.names[int(usable[nearest])]}" if alike == 1 else f"any of {alike:,} nodes"
+    lack, others = "it lacks" if alike == 1 else "they lack", len(usable) - alike
+    elsewhere = "the other" if others == 1 else f"any of {others:,} others"
+    return [f"{needs} free on {where}" + (f" ({lack} least), or enough on {elsewhere}" if others else "")]
 
 
 def _more(name: str, value: float) -> str:

@@ -134,7 +134,7 @@ def test_who_asks_learns_why_pods_wait_where_queues_stand_and_what_is_wrong(cont
         assert found["unread"] == {}
         assert (found["position"]["placed"], found["position"]["reached"]) == (False, True)
         assert [it["short"] for it in found["nodes"]] == [{"cpu": 2000.0}] * 2
-        assert found["change"] == ["2 cores more free on node node-000 (it lacks least), or enough on the other"]
+        assert found["change"] == ["2 cores more free on any of 2 nodes"]
         assert "no node has enough free: mostly cpu is short (no-room)" in text
         assert "training: share 37.5 %, fair share 37.5 %" in text
 

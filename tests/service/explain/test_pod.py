@@ -288,6 +288,22 @@ class TestChange:
             "0.1 cores more free on node n2 (it lacks least), or enough on the other"
         ]
 
+    def test_room_names_no_node_where_several_lack_alike(self):
+        scene = Scene(node("n1"), node("n2"), node("n3"))
+        scene.see(
+            *(pod(f"on-{name}", cpu, gates=(), node=name) for name, cpu in (("n1", 900), ("n2", 900), ("n3", 950)))
+        )
+        scene.see(pod("a", 500))
+        assert change(scene, "a") == ["0.4 cores more free on any of 2 nodes (they lack least), or enough on the other"]
+
+    def test_of_two_resources_the_one_that_lacks_more_says_which_node_lacks_least(self):
+        # n1 lacks 10 % of its CPU and of its memory; n2 lacks 40 % of its CPU alone.
+        both = {"cpu": 600.0, "memory": 600.0}
+        scene = Scene(node("n1"), node("n2"))
+        scene.see(pod("b", both, gates=(), node="n1"), pod("c", 900, gates=(), node="n2"))
+        scene.see(pod("a", {"cpu": 500.0, "memory": 500.0}))
+        assert change(scene, "a")[0].endswith("free on node n1 (it lacks least), or enough on the other")
+
     def test_room_is_looked_for_only_where_it_would_be_large_enough_if_it_were_empty(self):
         # 1.5 of CPU: n1 has 1 in all; n2 has 2, of which 1.9 are taken: 1.4 more.
         scene = Scene(node("n1"), node("n2", cpu=2000))
