@@ -14,7 +14,7 @@ from extender.cluster.resources import DIMENSIONS
 from lab.demo.figures import GROUPS, Course, Figures
 from lab.demo.shares import QueueShares
 from lab.demo.workload import QUEUES
-from lab.report.drawing import COLOURS, STYLE, finish, svg
+from lab.report.drawing import COLOURS, STYLE, finish, name_lines, svg
 
 _DPI = 160
 _TIME = "seconds since the first pod started"
@@ -105,7 +105,7 @@ def _draw_queues(axes: Sequence[Axes], runs: Sequence[DrawnRun]) -> None:
 def draw_shares(axes: Axes, shares: QueueShares, title: str) -> None:
     """Draw each queue's share over time and its fair share, and until when every queue had pods that waited.
 
-    The lines are named by `name_lines`, once for all plots of a figure.
+    The caller names the lines, once for all plots of a figure.
     """
     for place, (queue, colour) in enumerate(zip(QUEUES, COLOURS, strict=False)):
         name = f"{queue.name} (weight {queue.weight:g})"
@@ -115,12 +115,6 @@ def draw_shares(axes: Axes, shares: QueueShares, title: str) -> None:
     finish(axes, title, "of all queues", _TIME, legend=False)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_ylim(top=1.0)
-
-
-def name_lines(axes: Axes) -> None:
-    """Name the lines of these axes, and so those of all others that have the same, above the figure."""
-    handles, labels = axes.get_legend_handles_labels()
-    axes.figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8)
 
 
 def _draw_completion(axes: Sequence[Axes], runs: Sequence[DrawnRun]) -> None:

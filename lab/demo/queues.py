@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.table import Table
 
 from extender.cluster.resources import CPU, DIMENSIONS, MEMORY, Amounts
-from lab.demo.plots import draw_shares, name_lines
+from lab.demo.plots import draw_shares
 from lab.demo.shares import QueueShares
 from lab.demo.workload import QUEUES, STANDARD, DemoNode, DemoPod, DemoWorkload
-from lab.report.drawing import STYLE
+from lab.report.drawing import STYLE, name_lines
 
 _GB = 1e9
 _NODES = 10

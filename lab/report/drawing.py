@@ -67,6 +67,12 @@ def finish(axes: Axes, title: str, y: str, x: str, *, legend: bool = True) -> No
         axes.legend(fontsize=8) if named <= _MANY else axes.legend(fontsize=5, ncols=2)
 
 
+def name_lines(axes: Axes) -> None:
+    """Name the lines of these axes, and so those of all others that have the same, above the figure."""
+    handles, labels = axes.get_legend_handles_labels()
+    axes.figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8)
+
+
 def _figure(size: tuple[float, float], grid: tuple[int, int], draw: Draw) -> Figure:
     figure = Figure(figsize=size, layout="constrained")
     draw(list(np.ravel(figure.subplots(*grid))))

@@ -1,9 +1,6 @@
 """How the figures of an experiment are drawn; what they show is decided elsewhere."""
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
-from matplotlib.axes import Axes
+from collections.abc import Mapping
 
 from extender.arrays import Floats
 from lab.report.drawing import svg
@@ -25,16 +22,5 @@ def running(name: str, runs: Mapping[str, Series]) -> str:
 
 def use(name: str, runs: Mapping[str, Series]) -> str:
     """Return what is used and wanted of each dimension over time, a panel for each policy (figures 5b and 5c)."""
-
-    def draw(axes: Sequence[Axes]) -> None:
-        highest = max((float(series.demanded.max(initial=0)) for series in runs.values()), default=1.0)
-        longest = max((float(np.ptp(series.at)) / 3600 for series in runs.values() if len(series.at)), default=1.0)
-        for number, (axis, (policy, series)) in enumerate(zip(axes, runs.items(), strict=False)):
-            draw_use(axis, series, policy, legend=number == 0)
-            axis.set_ylim(top=min(max(1.05, highest), 2.0))
-            axis.set_xlim(0, longest)
-        for axis in axes[len(runs) :]:
-            axis.set_visible(False)
-
     lines = -(-len(runs) // 2)
-    return svg(f"{name}-use", (_WIDE, 2.6 * lines), (lines, 2), draw)
+    return svg(f"{name}-use", (_WIDE, 2.6 * lines), (lines, 2), lambda axes: draw_use(axes, runs))

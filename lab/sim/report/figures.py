@@ -9,19 +9,20 @@ from numpy.typing import NDArray
 
 from extender.arrays import Floats
 from extender.cluster.resources import DIMENSIONS
-from lab.report.drawing import COLOURS, finish, strokes, svg
+from lab.report.drawing import COLOURS, finish, name_lines, strokes, svg
 from lab.sim.engine.measures import Series
 from lab.sim.engine.outcome import Outcome
 from lab.sim.report.compared import job_changes
 
 _POINTS = 400
-_HOURS = "hours since the first job arrived"
+_SECONDS = "seconds since the first job arrived"
 _WIDE = 10.0
 _LEAST_CHANGE = -100.0
 
 
 def plots(runs: Sequence[Outcome]) -> dict[str, tuple[str, str]]:
     """Return the plots as SVG elements, each with a note on how to read it, by what they show."""
+    series = {run.policy: run.series for run in runs}
     drawn = {
         "Job time": (
             svg("job-time", (_WIDE, 3.6), (1, 2), lambda axes: _draw_job_times(axes, runs)),
@@ -29,11 +30,13 @@ def plots(runs: Sequence[Outcome]) -> dict[str, tuple[str, str]]:
             f"{runs[0].policy}; jobs below 0 are slower.",
         ),
         "Running tasks": (
-            svg("running", (_WIDE, 3.2), (1, 1), lambda axes: _draw_running(axes[0], runs)),
+            svg("running", (_WIDE, 3.2), (1, 1), lambda axes: draw_running(axes[0], series)),
             "More tasks at once only help if they are not slowed down.",
         ),
         "Use of each dimension": (
-            svg("use", (_WIDE, 2.6 * _lines(runs)), (_lines(runs), 2), lambda axes: _draw_use(axes, runs)),
+            svg(
+                "use", (_WIDE, 2.6 * _lines(runs)), (_lines(runs), 2), lambda axes: draw_use(axes, series, runs[0].axis)
+            ),
             "Solid: what tasks really use; dotted: what they want, which is more than there is where disk or network "
             "is over-allocated.",
         ),
@@ -61,38 +64,44 @@ def draw_changes(axes: Axes, changes: Mapping[str, Floats], title: str, first: i
 def draw_running(axes: Axes, runs: Mapping[str, Series]) -> None:
     """Draw how many tasks run over time (Tetris, figure 5a)."""
     for (name, series), stroke in zip(runs.items(), strokes(), strict=False):
-        axes.plot(hours(series), thinned(series.running), linewidth=1.3, label=name, **stroke)
-    finish(axes, "Running tasks", "tasks", _HOURS)
+        axes.plot(seconds(series), thinned(series.running), linewidth=1.3, label=name, **stroke)
+    finish(axes, "Running tasks", "tasks", _SECONDS)
 
 
-def draw_use(
-    axes: Axes, series: Series, title: str, *, legend: bool = True, dimensions: Sequence[str] = DIMENSIONS
-) -> None:
-    """Draw what is used, and wanted, of each dimension over time (Tetris, figures 5b and 5c); not what nobody wants."""
-    at, wanted = hours(series), series.demanded.max(axis=0, initial=0.0) > 0
-    for place, (name, stroke) in enumerate(zip(dimensions, strokes(), strict=False)):
-        if not wanted[place]:
-            continue
-        axes.plot(at, thinned(series.demanded[:, place]), linewidth=0.8, **stroke | {"linestyle": ":"})
-        axes.plot(at, thinned(series.used[:, place]), linewidth=1.2, label=name, **stroke)
-    finish(axes, title, "of the cluster", _HOURS, legend=False)
-    axes.axhline(1, color="#999999", linewidth=0.8)
-    axes.yaxis.set_major_formatter(PercentFormatter(1))
-    if legend:
-        axes.legend(fontsize=7, ncols=3)
+def draw_use(axes: Sequence[Axes], runs: Mapping[str, Series], dimensions: Sequence[str] = DIMENSIONS) -> None:
+    """Draw what is used, and wanted, of each dimension over time, each run on axes of its own; not what nobody wants.
+
+    Like Tetris's figures 5b and 5c.
+    """
+    most = np.max([series.demanded.max(axis=0, initial=0.0) for series in runs.values()], axis=0)
+    longest = _longest(list(runs.values()))
+    for axis in axes[len(runs) :]:
+        axis.set_visible(False)
+    for axis, (title, series) in zip(axes, runs.items(), strict=False):
+        at = seconds(series)
+        for place, (name, stroke) in enumerate(zip(dimensions, strokes(), strict=False)):
+            if most[place] > 0:
+                axis.plot(at, thinned(series.demanded[:, place]), linewidth=0.8, **stroke | {"linestyle": ":"})
+                axis.plot(at, thinned(series.used[:, place]), linewidth=1.2, label=name, **stroke)
+        finish(axis, title, "of the cluster", _SECONDS, legend=False)
+        axis.axhline(1, color="#999999", linewidth=0.8)
+        axis.yaxis.set_major_formatter(PercentFormatter(1))
+        axis.set_ylim(top=min(max(1.05, float(most.max())), 2.0))
+        axis.set_xlim(0, longest)
+    name_lines(axes[0])
 
 
 def draw_shares(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
     """Draw the shares of the queues over time, for each run on axes of its own."""
-    longest = _longest(runs)
+    longest = _longest([run.series for run in runs])
     for place, axis in enumerate(axes):
         axis.set_visible(place < len(runs))
         if place < len(runs):
             run = runs[place]
             for queue, colour in zip(range(len(run.queue_names)), COLOURS, strict=False):
                 shares = thinned(run.series.queues[:, queue])
-                axis.plot(hours(run.series), shares, color=colour, linewidth=1.2, label=run.queue_names[queue])
-            finish(axis, run.policy, "of the cluster", _HOURS, legend=place == 0)
+                axis.plot(seconds(run.series), shares, color=colour, linewidth=1.2, label=run.queue_names[queue])
+            finish(axis, run.policy, "of the cluster", _SECONDS, legend=place == 0)
             axis.set_xlim(0, longest)
             axis.yaxis.set_major_formatter(PercentFormatter(1))
 
@@ -105,39 +114,24 @@ def thinned(values: NDArray[np.generic]) -> Floats:
     return np.asarray(sums / np.diff(np.append(starts, len(values))))
 
 
-def hours(series: Series) -> Floats:
-    """Return the points in time, thinned like the values at them, in hours since the first [P]."""
-    return thinned(series.at - series.at[:1]) / 3600
+def seconds(series: Series) -> Floats:
+    """Return the points in time, thinned like the values at them, in seconds since the first [P]."""
+    return thinned(series.at - series.at[:1])
 
 
 def _draw_job_times(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
     for run, stroke in zip(runs, strokes(), strict=False):
-        axes[0].ecdf(run.job_seconds / 3600, label=run.policy, linewidth=1.5, **stroke)
-    finish(axes[0], "Job time", "part of the jobs", "hours from arrival to end")
+        axes[0].ecdf(run.job_seconds, label=run.policy, linewidth=1.5, **stroke)
+    finish(axes[0], "Job time", "part of the jobs", "seconds from arrival to end")
     axes[0].set_xlim(left=0)
     axes[0].yaxis.set_major_formatter(PercentFormatter(1))
     changes = {run.policy: job_changes(runs[0].job_seconds, run.job_seconds) for run in runs[1:]}
     draw_changes(axes[1], changes, f"Job time against {runs[0].policy}", first=1)
 
 
-def _draw_running(axes: Axes, runs: Sequence[Outcome]) -> None:
-    draw_running(axes, {run.policy: run.series for run in runs})
-
-
-def _draw_use(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
-    highest = max(1.05, *(float(run.series.demanded.max(initial=0)) for run in runs))
-    longest = _longest(runs)
-    for place, axis in enumerate(axes):
-        axis.set_visible(place < len(runs))
-        if place < len(runs):
-            draw_use(axis, runs[place].series, runs[place].policy, legend=place == 0, dimensions=runs[place].axis)
-            axis.set_ylim(top=min(highest, 2.0))
-            axis.set_xlim(0, longest)
-
-
-def _longest(runs: Sequence[Outcome]) -> float:
-    """Return the hours of the longest run, so that all are drawn along one axis; 1 if none takes any time."""
-    return max(float(hours(run.series).max(initial=0)) for run in runs) or 1.0
+def _longest(runs: Sequence[Series]) -> float:
+    """Return the seconds of the longest run, so that all are drawn along one axis; 1 if none takes any time."""
+    return max((float(seconds(series).max(initial=0)) for series in runs), default=0.0) or 1.0
 
 
 def _lines(runs: Sequence[Outcome]) -> int:
