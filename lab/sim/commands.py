@@ -258,9 +258,8 @@ def _refuse_blind(policies: "Sequence[str]", workload: "Workload", machines: "Ma
         if name in POLICIES and not POLICIES[name].whole:
             seeing = ", ".join(policy for policy, choice in POLICIES.items() if choice.whole)
             raise click.BadParameter(
-                f"{name!r} does not see resources beyond {', '.join(DIMENSIONS)}, node selectors and taints, nor "
-                "machines that come and go; "
-                f"accepted with these files: {seeing}",
+                f"{name!r} does not see resources beyond {', '.join(DIMENSIONS)}; nor node selectors, taints, and "
+                f"machines that come and go; accepted with these files: {seeing}",
                 param_hint="--policy",
             )
 
