@@ -39,7 +39,7 @@ def shares(facts: Facts) -> Iterator[Finding]:
         advice = "this must not be: report it, with the settings and the log of `dovetail control` of that time"
         yield Finding("shares", PROBLEM, f"{text} went to queues above theirs", advice)
     if isinstance(facts.passed_over, str):
-        text = f"cannot tell whether queues are passed over: {facts.passed_over}"
+        text = f"cannot tell whether queues are passed over, which only `dovetail control` knows: {facts.passed_over}"
         advice = "look at dovetail_queue_passed_over_seconds of `dovetail control`"
         if isinstance(facts.passed_over, Silent):
             text = f"`dovetail control` does not answer: {facts.passed_over}"

@@ -16,11 +16,10 @@ def usage(facts: Facts) -> Iterator[Finding]:
     report = facts.usage
     if report is None:
         return
-    if isinstance(report, Silent):
-        yield Finding(_CHECK, WARNING, f"cannot tell whether the use of nodes is read: {report}", "see shares")
-    elif isinstance(report, str):
+    if isinstance(report, str):
+        unknown = f"cannot tell whether the use of nodes is read, which only `dovetail control` knows: {report}"
         ask = "give its address by --control, after `kubectl port-forward` if need be"
-        yield Finding(_CHECK, WARNING, f"cannot tell whether the use of nodes is read: {report}", ask)
+        yield Finding(_CHECK, WARNING, unknown, "see shares" if isinstance(report, Silent) else ask)
     elif not report.on:
         restart = "start it again: settings are read at its start"
         yield Finding(_CHECK, PROBLEM, "settings say where to read the use of nodes, `control` reads none", restart)

@@ -332,7 +332,10 @@ class TestShares:
 
     def test_what_control_cannot_be_asked_is_a_warning(self):
         ((level, text),) = found("shares", passed_over="no replica of it leads")
-        assert (level, text) == ("warning", "cannot tell whether queues are passed over: no replica of it leads")
+        unknown = (
+            "cannot tell whether queues are passed over, which only `dovetail control` knows: no replica of it leads"
+        )
+        assert (level, text) == ("warning", unknown)
 
 
 def test_room_that_is_reserved_is_said_with_whom_it_is_for():
@@ -381,7 +384,15 @@ MEASURED = UsageReport(True, "http://p", measured=3, newest_seconds=4.0, oldest_
     [
         (None, []),
         (MEASURED, [("ok", "http://p measures 3 nodes; their samples are 4 s to 20 s old")]),
-        ("forbidden", [("warning", "cannot tell whether the use of nodes is read: forbidden")]),
+        (
+            "forbidden",
+            [
+                (
+                    "warning",
+                    "cannot tell whether the use of nodes is read, which only `dovetail control` knows: forbidden",
+                )
+            ],
+        ),
         (UsageReport(False), [("problem", "settings say where to read the use of nodes, `control` reads none")]),
         (
             UsageReport(True, "http://p", "http://p: no answer in time"),
