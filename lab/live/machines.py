@@ -25,7 +25,7 @@ REGULAR_REQUESTS = "dovetail.dev/regular-requests"
 Use = Mapping[str, float]
 """What a pod uses, by dimension: millicores, bytes, and bytes per second."""
 
-_NODE_MEMORY = 64 * GIB
+_NODE_CORES, _NODE_MEMORY = 8, 64 * GIB
 _DISKS = {
     DISK_READ: ("node_disk_read_bytes_total", "container_fs_reads_bytes_total"),
     DISK_WRITE: ("node_disk_written_bytes_total", "container_fs_writes_bytes_total"),
@@ -63,10 +63,9 @@ class UsageServer(ThreadingHTTPServer):
         use: Callable[[Manifest], Use],
         *,
         dimensions: tuple[str, ...] = (CPU, MEMORY),
-        cores: int = 8,
     ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.client, self._dimensions, self._cores = client, dimensions, cores
+        self.client, self._dimensions = client, dimensions
         self.begin(use)
         self.frozen = False
         self._counters: dict[tuple[str, ...], float] = defaultdict(float)
@@ -138,11 +137,11 @@ class UsageServer(ThreadingHTTPServer):
         for dimension, amount in use.items():
             if dimension == CPU:
                 busy = self._sum((node, "user"), seconds * amount / 1000)
-                idle = self._sum((node, "idle"), seconds * max(self._cores - amount / 1000, 0.0))
+                idle = self._sum((node, "idle"), seconds * max(_NODE_CORES - amount / 1000, 0.0))
                 for mode, total in (("user", busy), ("idle", idle)):
-                    for cpu in range(self._cores):
+                    for cpu in range(_NODE_CORES):
                         labels = f'node="{node}",cpu="{cpu}",mode="{mode}"'
-                        yield f"node_cpu_seconds_total{{{labels}}} {total / self._cores}"
+                        yield f"node_cpu_seconds_total{{{labels}}} {total / _NODE_CORES}"
             elif dimension == MEMORY:
                 yield f'node_memory_MemTotal_bytes{{node="{node}"}} {_NODE_MEMORY}'
                 yield f'node_memory_MemAvailable_bytes{{node="{node}"}} {_NODE_MEMORY - amount}'

@@ -23,7 +23,7 @@ LOOK_SECONDS = 10.0
 
 @dataclass(slots=True)
 class Prometheus:
-    """Prometheus, or what speaks as it does. `clock` is the time since the epoch, `timer` is monotonic.
+    """Prometheus, or what speaks as it does. `timer` is monotonic.
 
     With `pressure` it is also asked how long regular pods wait for CPU.
     """
@@ -33,7 +33,6 @@ class Prometheus:
     stale_seconds: float
     pressure: bool = False
     look_seconds: float = LOOK_SECONDS
-    clock: Callable[[], float] = time.time
     timer: Callable[[], float] = time.monotonic
     _lately: LatelyOpportunistic = field(default_factory=LatelyOpportunistic)
 
@@ -62,7 +61,7 @@ class Prometheus:
         evaluated = min(one.evaluated for one in answers.values() if one.evaluated is not None) if nodes else 0.0
         window = self.queries.window_seconds
         usage = judged(
-            sorting.tally, nodes, pods, SampleLimits(self.clock(), evaluated - window, self.stale_seconds, window)
+            sorting.tally, nodes, pods, SampleLimits(time.time(), evaluated - window, self.stale_seconds, window)
         )
         node_of = {pod.uid: pod.node or "" for pod in pods if pod.opportunistic}
         return UsageLook(usage, node_of, len(sorting.strangers), tuple(sorted(sorting.strangers)[:MOST_NAMED]))
@@ -76,10 +75,10 @@ class Prometheus:
         """Return the answer, by Prometheus' own clock, which must be near ours."""
         if not query:
             return PrometheusAnswer((), None)
-        before = self.clock()
+        before = time.time()
         milliseconds = max(round(1000 * (deadline - self.timer())), 1)
         one = answer(self.access.post(QUERY, {"query": query, "timeout": f"{milliseconds}ms"}, deadline))
-        after = self.clock()
+        after = time.time()
         if one.evaluated is not None and not before - SKEW_SECONDS <= one.evaluated <= after + SKEW_SECONDS:
             raise UsageError("skew", f"Prometheus' clock and ours differ by more than {SKEW_SECONDS:g} s")
         return one

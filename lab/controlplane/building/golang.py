@@ -15,12 +15,9 @@ from lab.errors import ControlPlaneError
 LOCK = TOOLS / "go.lock"
 
 
-def find(needed: tuple[int, int], *, cache: Path, show: Show, search: str | None = None) -> Path:
-    """Return a `go` of at least version `needed`, installing the pinned one into `cache` if there is none.
-
-    `search` is a PATH to look on instead of the process's own.
-    """
-    own = shutil.which("go", path=search)
+def find(needed: tuple[int, int], *, cache: Path, show: Show) -> Path:
+    """Return a `go` of at least version `needed`, installing the pinned one into `cache` if there is none."""
+    own = shutil.which("go")
     if own is not None and version(Path(own)) >= needed:
         return Path(own)
     pinned = pinned_version()

@@ -126,9 +126,9 @@ class DelayOutcome:
         """Return the percentage of the maps (of these jobs) that read on their node."""
         return _percent(self.on_node, self.maps, jobs)
 
-    def rack_local(self, jobs: Mask | None = None) -> float:
-        """Return the percentage of the maps (of these jobs) that read on their node or in their rack."""
-        return _percent(self.in_rack, self.maps, jobs)
+    def rack_local(self) -> float:
+        """Return the percentage of the maps that read on their node or in their rack."""
+        return _percent(self.in_rack, self.maps, None)
 
 
 def perform(run: DelayRun, progress: Tell) -> DelayOutcome:

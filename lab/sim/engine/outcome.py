@@ -126,13 +126,10 @@ class Outcome:
         """The mean time that tasks would have taken at their peaks."""
         return float(self.tasks.seconds.mean())
 
-    def to_dict(self, *, timing: bool = True) -> dict[str, Any]:
-        """Return the outcome for JSON, without single tasks.
-
-        Without `timing` the same seed gives the same bytes.
-        """
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome for JSON, without single tasks. But for "speed" the same seed gives the same bytes."""
         series = self.series
-        summary = {
+        return {
             "workload": self.workload,
             "policy": self.policy,
             "machines": self.machines,
@@ -155,9 +152,8 @@ class Outcome:
                 "demanded": _by_dimension(series.demanded.T, self.axis),
                 "queues": dict(zip(self.queue_names, series.queues.T.tolist(), strict=True)),
             },
+            "speed": asdict(self.speed) | {"events_per_second": self.speed.events_per_second},
         }
-        speed = asdict(self.speed) | {"events_per_second": self.speed.events_per_second}
-        return summary | ({"speed": speed} if timing else {})
 
 
 def job_time(seconds: Floats) -> dict[str, float]:

@@ -26,16 +26,15 @@ _MEMORY = MEMORY_INDEX
 class SlotFair:
     """Hadoop's Fair Scheduler as at Facebook: the job with the fewest slots by its weight goes next.
 
-    A machine has one slot for each `slot_bytes` of its memory, and a task takes one, where its memory is free too.
+    A machine has one slot for each `SLOT_BYTES` of its memory, and a task takes one, where its memory is free too.
     `seed` for the order in which machines report.
     """
 
     seed: int = 0
-    slot_bytes: float = SLOT_BYTES
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
         """Return what to start now."""
-        accounts = slot_each(snapshot, waiting, self.slot_bytes)
+        accounts = slot_each(snapshot, waiting)
         return Plan(offer(snapshot, waiting, accounts, drawing(self.seed, now)))
 
 
@@ -57,16 +56,16 @@ class CapacityScheduler:
         return Plan(offer(snapshot, waiting, accounts, drawing(self.seed, now), fifo=ranks))
 
 
-def slot_each(snapshot: Snapshot, waiting: Waiting, slot_bytes: float) -> Accounts:
+def slot_each(snapshot: Snapshot, waiting: Waiting) -> Accounts:
     """Return the accounts of a scheduler that gives each task one slot, where its memory is free as well [., 2].
 
     Jobs are compared by their slots only.
     """
     memory, allocated = snapshot.layout.capacity[:, _MEMORY], snapshot.allocated[:, _MEMORY]
-    slots, need = np.floor(memory / slot_bytes), np.ones(len(waiting.count))
+    slots, need = np.floor(memory / SLOT_BYTES), np.ones(len(waiting.count))
     running = waiting.running
-    taken = np.ceil(allocated / slot_bytes) if running is None else np.bincount(running.node, minlength=len(memory))
-    used = _job_pieces(waiting, need, _MEMORY, slot_bytes)
+    taken = np.ceil(allocated / SLOT_BYTES) if running is None else np.bincount(running.node, minlength=len(memory))
+    used = _job_pieces(waiting, need, _MEMORY, SLOT_BYTES)
     return Accounts(
         need=np.column_stack((need, waiting.demand[:, _MEMORY])),
         free=np.column_stack((slots - taken, memory - allocated)),

@@ -14,17 +14,15 @@ RAMP_SECONDS = 30.0
 """So old is a task that is allowed no more than it uses (Tetris, 4.1)."""
 
 
-def estimated_demand(
-    declared: Floats, earlier: Floats, measured: Floats, shown: Counts, *, least: int = LEAST_ENDED
-) -> Floats:
+def estimated_demand(declared: Floats, earlier: Floats, measured: Floats, shown: Counts) -> Floats:
     """Return what one more task of each stage is expected to use at its peak [S, R] (Tetris, 4.1).
 
-    The first that is known: the largest peak `measured` [S, R] of the stage's own tasks, where `least` of them have
-    `shown` it [S, R]; what `earlier` runs of the job ended with [S, R], NaN where there are none; what is `declared`
-    [S, R]. The largest rather than the mean, as an estimate that is too low slows tasks down.
+    The first that is known: the largest peak `measured` [S, R] of the stage's own tasks, where `LEAST_ENDED` of them
+    have `shown` it [S, R]; what `earlier` runs of the job ended with [S, R], NaN where there are none; what is
+    `declared` [S, R]. The largest rather than the mean, as an estimate that is too low slows tasks down.
     """
     unmeasured = np.where(np.isnan(earlier), declared, earlier)
-    return np.where(shown >= least, measured, unmeasured)
+    return np.where(shown >= LEAST_ENDED, measured, unmeasured)
 
 
 def ramp_up_allowance(promised: Floats, used: Floats, age_seconds: Floats) -> Floats:

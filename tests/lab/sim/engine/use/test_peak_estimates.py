@@ -26,12 +26,6 @@ def test_an_estimate_can_be_above_what_is_declared():
     assert_array_equal(estimated_demand([[8.0]], np.array([[NAN]]), [[9.0]], np.array([[3]])), [[9]])
 
 
-def test_how_many_tasks_must_have_shown_it_can_be_said():
-    measured = np.array([[NAN]]), np.array([[2.0]]), np.array([[1]])
-    assert estimated_demand([[8.0]], *measured, least=1) == 2
-    assert estimated_demand([[8.0]], *measured, least=2) == 8
-
-
 @given(SOME, SOME, SOME, arrays(int, SHAPE, elements=st.integers(0, 5)))
 def test_an_estimate_is_always_one_of_the_three(declared, earlier, measured, shown):
     demand = estimated_demand(declared, earlier, measured, shown)
