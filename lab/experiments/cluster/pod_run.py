@@ -23,8 +23,7 @@ from lab.experiments.cluster.pods import Pods
 from lab.sim.engine.running import Ends
 from lab.sim.engine.world import World
 from lab.sim.schedulers.random_source import random_copy
-from lab.sim.workloads.stages import SOURCES
-from lab.sim.workloads.workload import BLOCKS
+from lab.sim.workloads.workload import BLOCKS, SOURCES
 
 Create = Callable[[Sequence[int]], None]
 """Creates the pods of these tasks, now or soon."""

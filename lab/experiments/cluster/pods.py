@@ -14,8 +14,8 @@ from extender.cluster.pods.preference import INPUT_ANNOTATION
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY
 from lab.controlplane import builders
 from lab.controlplane.builders import Manifest
-from lab.sim.workloads.stages import SOURCES, StageTable
-from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
+from lab.sim.workloads.stages import StageTable
+from lab.sim.workloads.workload import BLOCKS, SHUFFLE, SOURCES, Machines
 
 RACK_LABEL = "topology.dovetail.dev/rack"
 _HINT_WEIGHT = 100

@@ -11,8 +11,8 @@ from extender.cluster.waiting import TaskOrder
 from extender.graph import Dag, Machines, Parent, Stage, build
 from extender.graph.replay import Ranks
 from lab.sim.dag.jobs import counting
-from lab.sim.workloads.stages import SOURCES, StageTable
-from lab.sim.workloads.workload import SHUFFLE
+from lab.sim.workloads.stages import StageTable
+from lab.sim.workloads.workload import SHUFFLE, SOURCES
 
 MakeRanks = Callable[[Dag, Machines], Ranks]
 """Returns the order of a job on its share of the machines."""

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from extender.arrays import Counts, Rows
 from extender.cluster.waiting import Blocks, Shuffle
-from lab.sim.workloads.stages import SOURCES, StageTable
-from lab.sim.workloads.workload import BLOCKS, Machines
+from lab.sim.workloads.stages import StageTable
+from lab.sim.workloads.workload import BLOCKS, SOURCES, Machines
 
 _HDFS_COPIES = 3
 

@@ -5,8 +5,8 @@ import numpy as np
 from extender.arrays import Floats, Rows
 from lab.sim.engine.outcome import BegunAnew, JobRun, TaskRuns
 from lab.sim.engine.running import Ends, Starts
-from lab.sim.workloads.stages import SOURCES, StageTable
-from lab.sim.workloads.workload import BLOCKS
+from lab.sim.workloads.stages import StageTable
+from lab.sim.workloads.workload import BLOCKS, SOURCES
 
 
 class Journal:

@@ -7,8 +7,8 @@ import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.waiting import Inputs, QueueGroups
-from lab.sim.workloads.stages import SOURCES, StageTable
-from lab.sim.workloads.workload import BLOCKS
+from lab.sim.workloads.stages import StageTable
+from lab.sim.workloads.workload import BLOCKS, SOURCES
 
 _BLOCKS = SOURCES.index(BLOCKS)
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.waiting import Inputs
 from lab.sim.engine.inputs import LiveBlocks, Pool, copies_of, shuffle
-from lab.sim.workloads.stages import SOURCES, StageTable
-from lab.sim.workloads.workload import BLOCKS, SHUFFLE, Machines
+from lab.sim.workloads.stages import StageTable
+from lab.sim.workloads.workload import BLOCKS, SHUFFLE, SOURCES, Machines
 
 _BLOCKS, _SHUFFLE = SOURCES.index(BLOCKS), SOURCES.index(SHUFFLE)
 _NO_ROW = -1

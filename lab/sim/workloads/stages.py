@@ -4,8 +4,7 @@ Jobs are in the order of (queue, name), stages in that of (job, place in the job
 every order of a trace. Tasks stay in the workload's order: a stage's are `first_task` .. + `tasks`.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,15 +20,13 @@ from extender.cluster.resources import (
     NETWORK_OUT_INDEX,
 )
 from extender.control.queues.tree import QueueTree
-from extender.errors import DovetailError
 from extender.policy.remaining import work_by_resource, work_per_task
+from lab.sim.workloads.checks import refuse_malformed, refuse_misfits
 from lab.sim.workloads.names import stage_names
 from lab.sim.workloads.waves import Waves
-from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Use, Workload
+from lab.sim.workloads.workload import LOCAL, SHUFFLE, SOURCES, Job, Machines, Stage, Use, Workload
 
-SOURCES = (LOCAL, BLOCKS, SHUFFLE)
 _READ, _WRITE, _IN, _OUT = DISK_READ_INDEX, DISK_WRITE_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
-_FOLLOWS = [_READ, _IN, _OUT]
 
 
 @dataclass(frozen=True)
@@ -144,90 +141,101 @@ class StageTable:
 
 def table_of(workload: Workload, machines: Machines) -> StageTable:
     """Return the workload's table. Raises DovetailError for what could never run on these machines, by name."""
-    # 1. Refuse what cannot be replayed.
-    if workload.at_once is not None and workload.at_once < 1:
-        raise DovetailError(f"at_once: {workload.at_once}; accepted: 1 or more")
-    if workload.output_copies < 1:
-        raise DovetailError(f"output_copies: {workload.output_copies}; accepted: 1 or more")
-    if machines.copies < 1:
-        raise DovetailError(f"copies: {machines.copies}; accepted: 1 or more")
+    # 1. Rows: jobs by queue, arrival and name, as on a cluster; stages by job, tasks as in the workload.
     order = sorted(range(len(workload.jobs)), key=lambda place: _key(workload.jobs[place]))
     jobs = [workload.jobs[place] for place in order]
-    _check_names(jobs)
-    if any(not 0 <= weight < np.inf for weight in workload.weights.values()):
-        raise DovetailError(f"weights: {dict(workload.weights)}; accepted: 0 or more")
-    stages = [(row, place, stage) for row, job in enumerate(jobs) for place, stage in enumerate(job.stages)]
-    copied = _copied(jobs, _output_copies(workload, machines))
-    for (row, place, stage), copies in zip(stages, copied.tolist(), strict=True):
-        _check(jobs[row], place, stage, machines, copies=copies)
-    # 2. Rows: jobs by queue, arrival and name, as on a cluster; stages by job, tasks as in the workload.
-    before = _before(workload)
+    stages = [stage for job in jobs for stage in job.stages]
+    job_of_stage = np.repeat(np.arange(len(jobs)), [len(job.stages) for job in jobs])
     first_stage = np.cumsum([0, *(len(job.stages) for job in jobs)])
+    before = [counts for place in order for counts in _before(workload)[place]]
     queues = sorted({job.queue for job in jobs})
-    constraints = sorted({stage.constraints for _, _, stage in stages}, key=repr)
-    allowed = np.array([machines.allowed(constraint) for constraint in constraints], dtype=np.bool_)
-    priority = np.array([stage.priority for _, _, stage in stages], dtype=np.int64)
-    gang = np.array([stage.gang for _, _, stage in stages], dtype=np.bool_)
-    least = np.array([stage.least for _, _, stage in stages], dtype=np.int64)
-    constraint_rows = {constraint: row for row, constraint in enumerate(constraints)}
-    # 3. What stages demand and read, and the work of a task.
-    tasks = np.array([stage.tasks for _, _, stage in stages], dtype=np.int64)
-    demand, reading, source = _inputs(
-        [stage for _, _, stage in stages], len(machines.axis), aggregate=machines.aggregate
-    )
+    # 2. Refuse what cannot be replayed.
+    refuse_malformed(workload, jobs, machines)
     output_copies = _output_copies(workload, machines)
+    copied = _copied(jobs, output_copies)
+    refuse_misfits(jobs, machines, copied)
+    # 3. What stages demand and read, and the work of a task.
+    tasks = np.array([stage.tasks for stage in stages], dtype=np.int64)
+    demand, reading, source = _inputs(stages, len(machines.axis), aggregate=machines.aggregate)
     if machines.aggregate:
         demand = everywhere(demand, np.zeros_like(reading), copied * (output_copies - 1))
         copied = np.zeros_like(copied)
-    expected = np.array([stage.duration for _, _, stage in stages])
-    parents = [np.array(sorted(set(stage.parents)), dtype=np.intp) + first_stage[row] for row, _, stage in stages]
-    whole = everywhere(demand, reading, copied * (output_copies - 1))
+    whole, total = everywhere(demand, reading, copied * (output_copies - 1)), machines.capacity.sum(axis=0)
+    expected = np.array([stage.duration for stage in stages])
+    parents = [_rows(stage.parents, first_stage[job]) for job, stage in zip(job_of_stage, stages, strict=True)]
     durations = [stage.durations for job in workload.jobs for stage in job.stages]
+    # 4. Who goes first, who starts together, and where to.
+    priority = np.array([stage.priority for stage in stages], dtype=np.int64)
+    gang, least = _gangs(stages, tasks)
+    constraint, constraints, allowed = _constraints(stages, machines)
     return StageTable(
         job_names=[job.name for job in jobs],
         job_queue=np.array([queues.index(job.queue) for job in jobs], dtype=np.intp),
-        job_stages=np.array([len(job.stages) for job in jobs], dtype=np.int64),
+        job_stages=np.diff(first_stage),
         job_place=np.array(order, dtype=np.intp),
         queue_names=queues,
         queue_weight=np.array([workload.weights.get(queue, 1.0) for queue in queues]),
         arrives_at=np.array([job.arrives_at for job in jobs]),
         names=stage_names(jobs),
-        job=np.array([row for row, _, _ in stages], dtype=np.intp),
+        job=job_of_stage,
         demand=demand,
         reading=reading,
         source=source,
         expected=expected,
         tasks=tasks,
-        first_task=np.array([before[order[row]][place][1] for row, place, _ in stages], dtype=np.intp),
-        work=work_per_task(whole, expected, machines.capacity.sum(axis=0)),
-        busy=work_by_resource(whole, expected, machines.capacity.sum(axis=0)),
+        first_task=np.array([earlier for _, earlier in before], dtype=np.intp),
+        work=work_per_task(whole, expected, total),
+        busy=work_by_resource(whole, expected, total),
         parents=parents,
         children=_children(parents),
-        stage_place=np.array([before[order[row]][place][0] for row, place, _ in stages], dtype=np.intp),
+        stage_place=np.array([place for place, _ in before], dtype=np.intp),
         durations=np.concatenate(durations) if durations else np.empty(0),
-        copies={row: stage.copies for row, (_, _, stage) in enumerate(stages) if stage.copies is not None},
-        uses={row: stage.use for row, (_, _, stage) in enumerate(stages) if stage.use is not None},
+        copies={row: stage.copies for row, stage in enumerate(stages) if stage.copies is not None},
+        uses={row: stage.use for row, stage in enumerate(stages) if stage.use is not None},
         at_once=np.inf if workload.at_once is None else workload.at_once,
         axis=machines.axis,
         tree=workload.tree,
         priority=priority if priority.any() else None,
-        gang=gang if gang.any() else None,
-        least=np.where(least > 0, np.minimum(least, tasks), tasks) if gang.any() else None,
-        constraint=None
-        if allowed.all() and not machines.changes
-        else np.array([constraint_rows[stage.constraints] for _, _, stage in stages], dtype=np.intp),
+        gang=gang,
+        least=least,
+        constraint=constraint,
         constraints=constraints,
         allowed=allowed,
         copied=copied,
         output_copies=output_copies,
         one_to_one={
-            child: np.array(sorted(stage.one_to_one), dtype=np.intp) + first_stage[row]
-            for child, (row, _, stage) in enumerate(stages)
+            row: _rows(stage.one_to_one, first_stage[job])
+            for row, (job, stage) in enumerate(zip(job_of_stage, stages, strict=True))
             if stage.one_to_one
         },
-        waves={row: stage.waves for row, (_, _, stage) in enumerate(stages) if stage.waves is not None},
-        runs=_runs([(jobs[row].recurring, stage.name) for row, _, stage in stages]),
+        waves={row: stage.waves for row, stage in enumerate(stages) if stage.waves is not None},
+        runs=_runs([(job.recurring, stage.name) for job in jobs for stage in job.stages]),
     )
+
+
+def _rows(places: Collection[int], first: int) -> Rows:
+    """Return the rows of a job's stages, of which `first` is the first, by their places in the job."""
+    return np.array(sorted(set(places)), dtype=np.intp) + first
+
+
+def _gangs(stages: Sequence[Stage], tasks: Counts) -> tuple[Mask | None, Counts | None]:
+    """Return whose tasks start together [S], and how many of them at first [S]; None where nobody's do."""
+    gang = np.array([stage.gang for stage in stages], dtype=np.bool_)
+    least = np.array([stage.least for stage in stages], dtype=np.int64)
+    return (gang, np.where(least > 0, np.minimum(least, tasks), tasks)) if gang.any() else (None, None)
+
+
+def _constraints(stages: Sequence[Stage], machines: Machines) -> tuple[Rows | None, Sequence[Constraints], Mask]:
+    """Return the row of each stage's constraints [S], the constraints [K], and which machines they allow [K, N].
+
+    No rows (None) where all stages may go anywhere at any time.
+    """
+    constraints = sorted({stage.constraints for stage in stages}, key=repr)
+    allowed = np.array([machines.allowed(constraint) for constraint in constraints], dtype=np.bool_)
+    if allowed.all() and not machines.changes:
+        return None, constraints, allowed
+    rows = {constraint: row for row, constraint in enumerate(constraints)}
+    return np.array([rows[stage.constraints] for stage in stages], dtype=np.intp), constraints, allowed
 
 
 def _runs(names: Sequence[tuple[str, str]]) -> Mapping[int, Rows]:
@@ -267,77 +275,6 @@ def everywhere(demand: Floats, reading: Floats, elsewhere: Counts) -> Floats:
 
 def _key(job: Job) -> tuple[str, float, str]:
     return job.queue, job.arrives_at, job.name
-
-
-def _check_names(jobs: Sequence[Job]) -> None:
-    """Raise if two jobs, or two stages of one, have one name: schedulers keep notes under these names."""
-    for names in ([job.name for job in jobs], stage_names(jobs)):
-        for name, count in Counter(names).items():
-            if count > 1:
-                raise DovetailError(f"two are named {name!r}; names of jobs, and of the stages of one, must differ")
-    for job in jobs:
-        if not job.stages:
-            raise DovetailError(f"job {job.name!r} has no stages")
-
-
-def _check(job: Job, place: int, stage: Stage, machines: Machines, *, copies: bool) -> None:
-    """Raise if the stage is malformed or fits no machine even when empty."""
-    name = f"{job.name}/{stage.name}"
-    if stage.source not in SOURCES:
-        raise DovetailError(f"{name} reads from {stage.source!r}; accepted: {', '.join(SOURCES)}")
-    if stage.source == SHUFFLE and stage.reading > 0 and not stage.parents:
-        raise DovetailError(f"{name} shuffles but has no parents to read from")
-    if not all(0 <= parent < place for parent in stage.parents):
-        raise DovetailError(f"{name} has parents {stage.parents}; accepted: places before its own, {place}")
-    _check_one_to_one(name, job, stage)
-    if not stage.tasks or not (stage.durations > 0).all() or not np.isfinite(stage.durations).all():
-        raise DovetailError(f"{name} needs one task or more, each of more than 0 seconds")
-    follows = [_READ] if stage.source == LOCAL else _FOLLOWS  # who reads at home may use the network for something else
-    if (stage.demand < 0).any() or (stage.demand[follows] != 0).any() or stage.reading < 0:
-        raise DovetailError(f"{name}: its demand is negative, or says what follows from reading: {stage.demand}")
-    if stage.use is not None:
-        _check_use(name, stage, stage.use)
-    if len(stage.demand) != len(machines.axis):
-        raise DovetailError(f"{name} demands {len(stage.demand)} amounts; accepted: one for each of {machines.axis}")
-    capacity = machines.capacity
-    need = np.ceil(stage.demand)
-    need[_IN if stage.source == SHUFFLE else _READ] += np.ceil(stage.reading)
-    need[_OUT] += need[_WRITE] * copies
-    if not (need <= capacity).all(axis=1).any():
-        short = [name for column, name in enumerate(machines.axis) if need[column] > capacity[:, column].max(initial=0)]
-        lacking = ", ".join(short) or "all of it together"
-        raise DovetailError(f"{name} fits no machine: it demands {_words(need, machines.axis)}, too much {lacking}")
-
-
-def _check_one_to_one(name: str, job: Job, stage: Stage) -> None:
-    """Raise if tasks cannot wait for single tasks of these parents."""
-    for parent in stage.one_to_one:
-        if parent not in stage.parents:
-            raise DovetailError(f"{name} waits one to one for stage {parent}; accepted: its parents {stage.parents}")
-        if job.stages[parent].tasks != stage.tasks:
-            of = job.stages[parent]
-            raise DovetailError(
-                f"{name} has {stage.tasks} tasks, and {of.name}, for which it waits one to one, {of.tasks}; accepted: "
-                f"as many"
-            )
-    if stage.one_to_one and (stage.gang or stage.source != LOCAL):
-        raise DovetailError(f"{name} waits one to one; accepted: where it is no gang and reads on its own machine")
-
-
-def _check_use(name: str, stage: Stage, use: Use) -> None:
-    """Raise if what the tasks of a stage use over time is malformed."""
-    phases, scale = len(use.until), use.scale
-    ascends = phases > 0 and use.until[0] > 0 and (np.diff(use.until) > 0).all() and use.until[-1] == 1
-    if not ascends or use.parts.shape != (phases, len(DIMENSIONS)) or not (use.parts >= 0).all():
-        raise DovetailError(
-            f"{name}: its use goes by phases, ascending to 1, with parts of 0 or more in each dimension"
-        )
-    if scale is not None and (scale.shape != (stage.tasks,) or not (scale >= 0).all()):
-        raise DovetailError(f"{name}: its use needs a scale of 0 or more for each of its {stage.tasks} tasks")
-
-
-def _words(demand: Floats, axis: Sequence[str]) -> str:
-    return ", ".join(f"{name} {amount:g}" for name, amount in zip(axis, demand, strict=True) if amount > 0)
 
 
 def _inputs(stages: Sequence[Stage], width: int, *, aggregate: bool) -> tuple[Floats, Floats, Rows]:

@@ -17,6 +17,8 @@ BLOCKS, SHUFFLE, LOCAL = "blocks", "shuffle", "local"
 """Where a stage reads: one block per task, placed with copies on random machines; the machines that the parents' tasks
 ran on, in proportion; or the machine that the task runs on."""
 
+SOURCES = (LOCAL, BLOCKS, SHUFFLE)
+
 
 @dataclass(frozen=True, slots=True)
 class Use:

@@ -21,8 +21,8 @@ from extender.policy.remaining import work_by_resource
 from lab.sim.engine.open_classes import OpenClasses
 from lab.sim.engine.running import Ends, Promised
 from lab.sim.engine.use.peak_estimates import LEAST_ENDED, estimated_demand
-from lab.sim.workloads.stages import SOURCES, StageTable, everywhere
-from lab.sim.workloads.workload import LOCAL, SHUFFLE, Machines
+from lab.sim.workloads.stages import StageTable, everywhere
+from lab.sim.workloads.workload import LOCAL, SHUFFLE, SOURCES, Machines
 
 _READ, _WRITE, _IN, _OUT = DISK_READ_INDEX, DISK_WRITE_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX
 _LOCAL, _SHUFFLE = SOURCES.index(LOCAL), SOURCES.index(SHUFFLE)
