@@ -1,7 +1,8 @@
 """The command `dovetail simulate`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -176,10 +177,9 @@ def simulate(
     from lab.sim.engine.clock import SimulationSettings
     from lab.sim.recorded.reading import FORM, MACHINES, RECORDED, STEADY
     from lab.sim.runs import Run, inputs_of, recording
-    from lab.sim.schedulers.policies import BY_SETTINGS
     from lab.sim.workloads.parameters import Parameters
 
-    folder = traces or TRACES
+    # 1. What is replayed, and on what.
     _refuse_pipes(workload.removeprefix(FORM), machines)
     replay = recording(workload)
     if replay and click.get_current_context().get_parameter_source("heartbeat") is ParameterSource.DEFAULT:
@@ -187,37 +187,26 @@ def simulate(
     machines = machines or (MACHINES if replay else None)
     if not machines:
         raise click.MissingParameter(param_hint="'--machines'", param_type="option")
-    simulation = SimulationSettings(heartbeat, loss, estimate=estimate)
-    runs = {}
-    for name in _names(policies or (f"{RECORDED},{_COMPARED}" if machines in (MACHINES, STEADY) else _COMPARED)):
-        for title, document in sweep.documents(settings_file, changes).items():
-            called = f"{name} {title}".strip() if name in BY_SETTINGS else name
-            runs[called] = Run(
-                workload,
-                machines,
-                name,
-                seed,
-                document=document,
-                title=called,
-                know=know,
-                know_demands=know_demands,
-                tail=tail,
-                settings=simulation,
-                traces=folder,
-            )
+    names = _names(policies or (f"{RECORDED},{_COMPARED}" if machines in (MACHINES, STEADY) else _COMPARED))
+    run = Run(
+        workload,
+        machines,
+        names[0],
+        seed,
+        know=know,
+        know_demands=know_demands,
+        tail=tail,
+        settings=SimulationSettings(heartbeat, loss, estimate=estimate),
+        traces=traces or TRACES,
+    )
+    # 2. By whom, and by which settings.
+    runs = _runs(run, names, sweep.documents(settings_file, changes))
     replayed, cluster = inputs_of(min(runs.values(), key=lambda run: run.policy == RECORDED), Parameters())
-    _refuse_blind([run.policy for run in runs.values()], replayed, cluster)
-    about = " ".join((_about(replayed.about, cluster.name, heartbeat, loss), *(replay.notes if replay else ())))
+    _refuse_blind(names, replayed, cluster)
+    # 3. Run all of it, and show it.
     outcomes, failures = _perform(runs, processes)
-    try:
-        if report:
-            from lab.sim.report import page
-
-            page.write(report, about, outcomes)
-    finally:
-        _print_json(outcomes) if as_json else _print_table(about, outcomes)
-    if report:
-        click.echo(f"report: {report.resolve()}", err=as_json)
+    about = " ".join((_about(replayed.about, cluster.name, heartbeat, loss), *(replay.notes if replay else ())))
+    _show(about, outcomes, report, as_json=as_json)
     if failures:
         raise DovetailError("\n".join((*failures, "what is shown is of the others")))
 
@@ -264,6 +253,18 @@ def _refuse_blind(policies: "Sequence[str]", workload: "Workload", machines: "Ma
             )
 
 
+def _runs(run: "Run", policies: Sequence[str], documents: Mapping[str, str]) -> "dict[str, Run]":
+    """Return the run by each policy, by its title; who goes by settings has one for each of the titled documents."""
+    from lab.sim.schedulers.policies import BY_SETTINGS
+
+    runs = {}
+    for policy in policies:
+        for title, document in documents.items():
+            called = f"{policy} {title}".strip() if policy in BY_SETTINGS else policy
+            runs[called] = replace(run, policy=policy, document=document, title=called)
+    return runs
+
+
 def _perform(tasks: dict[str, "Run"], processes: int | None) -> "tuple[list[Outcome], list[str]]":
     """Return the outcomes, and why the other runs failed. Raises DovetailError where all did, or one by a bug."""
     from lab.report import progress
@@ -276,6 +277,19 @@ def _perform(tasks: dict[str, "Run"], processes: int | None) -> "tuple[list[Outc
         parallel.unless_failed(results)
     outcomes = [result for result in results.values() if not isinstance(result, parallel.Failed)]
     return outcomes, [f"{name}: {failure.reason}" for name, failure in failed.items()]
+
+
+def _show(about: str, outcomes: "Sequence[Outcome]", report: Path | None, *, as_json: bool) -> None:
+    """Print the outcomes, and write the report; they are printed also where it cannot be written."""
+    try:
+        if report:
+            from lab.sim.report import page
+
+            page.write(report, about, outcomes)
+    finally:
+        _print_json(outcomes) if as_json else _print_table(about, outcomes)
+    if report:
+        click.echo(f"report: {report.resolve()}", err=as_json)
 
 
 def _about(workload: str, machines: str, heartbeat: float, loss: float) -> str:
