@@ -108,69 +108,23 @@ class Control:
         teller = Teller(self._recorder, self._settings.held_event_seconds)
         listener = ControlListener(self._metrics, teller)
         # 3. The loops.
-        planner = Planner(policy_of(settings), explain=False)
+        planner = Planner(policy_of(settings))
         requests = EvictionRequests(self._cluster, PodWriter(api))
         reporting = Reporting(self._metrics.registry, self._say_once)
-        idle = on_idle_room(settings, api, self._cluster, self.measuring, requests, reporting)
-        self._preemptor = idle.preemptor if idle else None
+        self._idle = on_idle_room(settings, api, self._cluster, self.measuring, requests, reporting)
         self._load = load_besides_pods_of(settings, self.measuring, self._ledger)
-        sender = Sender(self._cluster, GateWriter(api), listener, idle.resizer if idle else way_back(api))
-        pace = Pace(self._settings.unbound_pods, self._settings.scale_up_after_seconds)
+        sender = Sender(self._cluster, GateWriter(api), listener, self._idle.resizer if self._idle else way_back(api))
         self._waker = self._make_waker() if by_filter else None
         self._holding = holding_of(settings, api, self._cluster, self._now, partial(self.liveness.beat, _HOLD))
-        self._releaser = Releaser(
-            self._cluster,
-            planner,
-            sender,
-            pace,
-            self._waker,
-            room_for_all=self._room_for_all(),
-            idle=idle.second_pass if idle else None,
-            promoter=idle.promoter if idle else None,
-            regular_first=idle.regular_first if idle else None,
-            room_wanted=self._holding.room_wanted if self._holding else None,
-        )
+        self._releaser = self._make_releaser(planner, sender)
         waits = LocalityWaits(planner)
-        self._reclaimer = Reclaimer(
-            self._cluster,
-            waits,
-            Evictions(self._cluster, sender, waits, requests, listener),
-            _timeouts_of(settings),
-        )
+        evictions = Evictions(self._cluster, sender, waits, requests, listener)
+        self._reclaimer = Reclaimer(self._cluster, waits, evictions, _timeouts_of(settings))
         # 4. What is shown of it.
-        self._observer = Observer(
-            ledger=self._ledger,
-            backlog=self._backlog,
-            input_builder=input_builder_of(settings, self._backlog),
-            policy=policy_of(settings),
-            teller=teller,
-            carried=lambda: planner.carried,
-            flight_time=self._caches.flight_time,
-            waits=waits_of(settings),
-            plan_by=self._plan_by,
-        )
+        self._observer = self._make_observer(planner, teller)
         for warning in self._cluster.input_builder.tree.warnings():
             log.warning("settings", problem=warning)
-        reports = ControlReports(
-            self._leader,
-            self._caches,
-            self._backlog,
-            self._releaser,
-            self._observer,
-            now=self._now,
-            keeper=self._holding.keeper if self._holding else None,
-            load=self._load,
-            second_pass=idle.second_pass if idle else None,
-        )
-        self._metrics.observe(reports.gauges)
-        app = create_health_app(
-            live=self.liveness.problem,
-            ready=self._caches.problem,
-            metrics=self._metrics.text,
-            waits=reports.waits,
-            usage=self.measuring.report,
-        )
-        self._server = Server(app, settings.server)
+        self._server = self._make_server()
 
     @property
     def port(self) -> int:
@@ -258,8 +212,8 @@ class Control:
         try:
             if self._load is not None:
                 self._load.step(self._cluster.snapshot().layout)
-            if self._preemptor is not None:
-                self._preemptor.step(self._now())
+            if self._idle is not None:
+                self._idle.preemptor.step(self._now())
             self._reclaimer.step(self._now())
             self._releaser.step(self._now())
             self._moved()
@@ -350,6 +304,58 @@ class Control:
         settings = self._all_settings
         chosen = settings.order == "gates" and settings.placement.chosen_by == "filter"
         return RoomForAll(self._cluster) if chosen and not settings.opportunistic.enabled else None
+
+    def _make_releaser(self, planner: Planner, sender: Sender) -> Releaser:
+        idle, holding = self._idle, self._holding
+        return Releaser(
+            self._cluster,
+            planner,
+            sender,
+            Pace(self._settings.unbound_pods, self._settings.scale_up_after_seconds),
+            self._waker,
+            room_for_all=self._room_for_all(),
+            idle=idle.second_pass if idle else None,
+            promoter=idle.promoter if idle else None,
+            regular_first=idle.regular_first if idle else None,
+            room_wanted=holding.room_wanted if holding else None,
+        )
+
+    def _make_observer(self, planner: Planner, teller: Teller) -> Observer:
+        settings = self._all_settings
+        return Observer(
+            ledger=self._ledger,
+            backlog=self._backlog,
+            input_builder=input_builder_of(settings, self._backlog),
+            policy=policy_of(settings),
+            teller=teller,
+            carried=lambda: planner.carried,
+            flight_time=self._caches.flight_time,
+            waits=waits_of(settings),
+            plan_by=self._plan_by,
+        )
+
+    def _make_server(self) -> Server:
+        """Return the server of health, metrics and what `explain` asks of us."""
+        reports = ControlReports(
+            self._leader,
+            self._caches,
+            self._backlog,
+            self._releaser,
+            self._observer,
+            now=self._now,
+            keeper=self._holding.keeper if self._holding else None,
+            load=self._load,
+            second_pass=self._idle.second_pass if self._idle else None,
+        )
+        self._metrics.observe(reports.gauges)
+        app = create_health_app(
+            live=self.liveness.problem,
+            ready=self._caches.problem,
+            metrics=self._metrics.text,
+            waits=reports.waits,
+            usage=self.measuring.report,
+        )
+        return Server(app, self._all_settings.server)
 
     def _make_waker(self) -> Waker:
         writer, note = PodWriter(self._api), self._metrics.wakeups.inc
