@@ -136,7 +136,7 @@ class NodeLabels:
             for row, node in enumerate(self._nodes):
                 if node is not None:
                     rows[node.labels.get(requirement.key)].append(row)
-            self._by_key[requirement.key] = {value: np.array(of) for value, of in rows.items()}
+            self._by_key[requirement.key] = {value: np.array(nodes) for value, nodes in rows.items()}
         return self._by_key[requirement.key]
 
     def groups(self, key: str) -> Rows:

@@ -131,11 +131,11 @@ def fill_by_gangs(board: Board, gangs: Gangs, level: Mask, out: Rows) -> None:
     if board.most is not None:  # a gang counts as one of those that a plan is asked for
         board.most += int(gangs.least[going].sum())
     left_out = _match_together(board, gangs, level & ~gangs.members(out))
-    went = [
+    whole = [
         gang for gang in gangs.in_line(left_out) if _could_fit(board, gangs, gang) and goes_whole(board, gangs, gang)
     ]
-    if went:  # with their least: the rest of them may have what there still is
-        board.admit(gangs.members(went))
+    if whole:  # with their least: the rest of them may have what there still is
+        board.admit(gangs.members(whole))
         match(board, board)
 
 

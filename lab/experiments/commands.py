@@ -119,8 +119,8 @@ def fit(
         click.echo(f"trial {trial.number}: largest miss {trial.measured.fit(target):.3f}", err=True)
     if out:
         command = f"dovetail experiment fit {workload} --seeds {seeds} --trials {trials} --search-seed {search_seed}"
-        told = frozen.Told(command, drawn, trials, search_seed)
-        frozen.write(out, frozen.document(target, told, better[0], better[-1]))
+        run = frozen.FitRun(command, drawn, trials, search_seed)
+        frozen.write(out, frozen.document(target, run, better[0], better[-1]))
     _show(
         _Result("A fit", "Baselines only.", [section(target, drawn, better[0], better[-1])], ()),
         as_json=as_json,

@@ -67,7 +67,9 @@ def remove(control_plane: ControlPlane) -> None:
 
 def add_policies(control_plane: ControlPlane) -> bool:
     """Install the shipped policies and the kind that they read; return False where the API server knows no policies."""
-    return install(control_plane, [it for it in yaml.safe_load_all(_POLICIES.read_text(encoding="utf-8")) if it])
+    return install(
+        control_plane, [policy for policy in yaml.safe_load_all(_POLICIES.read_text(encoding="utf-8")) if policy]
+    )
 
 
 def scheduler_configuration(url: str) -> dict[str, Any]:

@@ -140,10 +140,10 @@ class _Column:
     value: Floats
 
     @classmethod
-    def of(cls, name: str, found: Sequence[Series], names: NodeNames, rows: dict[Who, int]) -> "_Column":
+    def of(cls, name: str, series: Sequence[Series], names: NodeNames, rows: dict[Who, int]) -> "_Column":
         """Return the samples of all series that are of a node here; who is new gets a row."""
         row, at, value = [np.empty(0, dtype=np.int64)], [np.empty(0)], [np.empty(0)]
-        for one in found:
+        for one in series:
             who = _who(one, names)
             if who is not None:
                 place = rows.setdefault(who, len(rows))

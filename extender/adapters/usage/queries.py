@@ -97,7 +97,7 @@ def _selected(pods: Collection[tuple[str, str]]) -> str:
 
 def _by_namespace(pods: Collection[tuple[str, str]]) -> Iterable[str]:
     """Return matchers of these pods, for each namespace: so no pod of another namespace that has such a name."""
-    return (_selected(list(found)) for _, found in groupby(sorted(pods), key=lambda pod: pod[0]))
+    return (_selected(list(group)) for _, group in groupby(sorted(pods), key=lambda pod: pod[0]))
 
 
 def _quoted(name: str) -> str:

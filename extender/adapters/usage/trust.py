@@ -133,7 +133,7 @@ def oldest_sample(usage: Usage) -> float:
 
 def wrong_with(values: Values, offers: Amounts, terms: SampleLimits) -> str | None:
     """Return why the values of a node, of its pods, or of a pod cannot be believed; None where they can."""
-    doubled = next((name for name, found in values.items() if len(found) > 1), None)
+    doubled = next((name for name, amounts in values.items() if len(amounts) > 1), None)
     if doubled is not None:
         return f"{doubled} was measured twice: set usage.matchers, or correct the template"
     for name in DIMENSIONS:
@@ -209,11 +209,11 @@ def _gone(tally: Mapping[str, Values], node_of: Mapping[str, str], offers: Mappi
     total: dict[str, dict[str, float]] = {}
     for uid, values in sorted(tally.items()):
         node = node_of[uid]
-        for name, found in values.items():
-            sound = name in DIMENSIONS and node in offers and len(found) == 1
-            if sound and _wrong_amount(name, found[0], offers[node]) is None:
+        for name, amounts in values.items():
+            sound = name in DIMENSIONS and node in offers and len(amounts) == 1
+            if sound and _wrong_amount(name, amounts[0], offers[node]) is None:
                 of_node = total.setdefault(node, {})
-                of_node[name] = of_node.get(name, 0.0) + found[0]
+                of_node[name] = of_node.get(name, 0.0) + amounts[0]
     return dict(total)
 
 

@@ -185,5 +185,5 @@ def _controller(replica_set: Mapping[str, Any]) -> str:
     return next((str(owner["uid"]) for owner in owners if owner.get("controller")), "")
 
 
-def _name(kind: str, thing: Mapping[str, Any]) -> str:
-    return f"{kind} {thing['metadata']['namespace']}/{thing['metadata']['name']}"
+def _name(kind: str, document: Mapping[str, Any]) -> str:
+    return f"{kind} {document['metadata']['namespace']}/{document['metadata']['name']}"

@@ -66,9 +66,9 @@ class ClusterRecorder:
         """Until when all was seen; when it began, where that is not yet so."""
         return min(self._heard.get("nodes", self._begun), self._heard.get("pods", self._begun))
 
-    def hear(self, of: Resource, at: float) -> None:
+    def hear(self, kind: Resource, at: float) -> None:
         """Note that nothing of this kind was missed until then."""
-        self._heard[of] = max(at, self._heard.get(of, at))
+        self._heard[kind] = max(at, self._heard.get(kind, at))
 
     def take(self, event: Event, at: float) -> Iterator[Line]:
         """Yield the lines that an event calls for; `at` is when it came."""
@@ -172,11 +172,11 @@ class ClusterRecorder:
         labels = {key: value for key, value in line.labels.items() if key in self._looked_at}
         return msgspec.structs.replace(line, labels=labels)
 
-    def _gap(self, of: Resource, at: float) -> Iterator[Line]:
+    def _gap(self, kind: Resource, at: float) -> Iterator[Line]:
         """Yield the gap before a list, if something was heard before it."""
-        if of in self._heard:
-            yield Gap(of, self._heard[of], at)
-        self.hear(of, at)
+        if kind in self._heard:
+            yield Gap(kind, self._heard[kind], at)
+        self.hear(kind, at)
 
 
 def _line(pod: Pod, moments: Moments, at: float, seen: float | None, known: PodLine | None) -> PodLine:

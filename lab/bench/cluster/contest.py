@@ -172,7 +172,7 @@ def _refusals(plane: ControlPlane) -> int:
     """Return how often kube-scheduler has found no node for a pod so far."""
     address = f"https://127.0.0.1:{plane.ports[SCHEDULER]}/metrics"
     text = plane.client().rest_client.pool_manager.request("GET", address).data.decode()
-    return sum(int(float(found)) for found in _ATTEMPTS.findall(text))
+    return sum(int(float(count)) for count in _ATTEMPTS.findall(text))
 
 
 def _pod(name: str, queue: str, number: int, case: ContestCase) -> Manifest:

@@ -64,7 +64,7 @@ def _annotated(manifest: Manifest, annotation: str) -> dict[str, float]:
 def _amounts(quantities: Manifest) -> dict[str, float]:
     """Return CPU in millicores (whole numbers, so that sums are exact) and memory in bytes."""
     parts = {"cpu": 1000, "memory": 1}
-    return {name: _amount(quantities[name], of) for name, of in parts.items() if name in quantities}
+    return {name: _amount(quantities[name], count) for name, count in parts.items() if name in quantities}
 
 
 def _amount(quantity: str | int, parts: int = 1) -> float:

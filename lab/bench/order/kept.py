@@ -128,8 +128,8 @@ class RandomCluster:
         allocated = np.zeros(
             (count + len(_QUEUES), len(self._layout.axis))
         )  # a job each, and one of what runs in each queue
-        for *_, cores, of in ends:
-            allocated[count + of, 0] += cores * _CORE
+        for *_, cores, queue_row in ends:
+            allocated[count + queue_row, 0] += cores * _CORE
         work = seconds * left * demand[:, 0] / (self.nodes * _NODE_CORES * _CORE)
         jobs = Jobs(
             names=[*(task_class.name for task_class in classes), *_QUEUES],

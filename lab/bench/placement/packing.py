@@ -263,7 +263,7 @@ def _rows(scene: MeasuredWorkload, ranking: Ranking, shares: Floats, seeds: Sequ
 
 def _against_published(scene: MeasuredWorkload, filled: Mapping[Ranking, Floats], seeds: Sequence[int]) -> list[Row]:
     """Return our default ranking's rows, and how far they are above what is published; none where it was not run."""
-    shares = {ranking.name: found for ranking, found in filled.items()}
+    shares = {ranking.name: percent for ranking, percent in filled.items()}
     published, name = PUBLISHED.get(scene.workload.name, {}), scene.workload.name
     rows = []
     for mark, asked in enumerate(scene.asked if OURS in shares and scene.resource == GPU else ()):

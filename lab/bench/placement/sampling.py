@@ -65,7 +65,7 @@ def measure(
     searches |= {str(size): partial(Rotation, size) for size in samples}
     ranking = chosen(placement)
     filled = {name: shares(scene, ranking, seeds, advance, search) for name, search in searches.items()}
-    rows = [row for name, found in filled.items() for row in _rows(scene, name, found, filled["all"], seeds)]
+    rows = [row for name, percent in filled.items() for row in _rows(scene, name, percent, filled["all"], seeds)]
     return Report(rows, [_table(scene, filled, seeds)])
 
 
@@ -89,9 +89,9 @@ def _table(scene: MeasuredWorkload, filled: Mapping[str, Floats], seeds: Sequenc
     for asked in scene.asked:
         table.add_column(f"{asked} % asked", justify="right")
         table.add_column("against all", justify="right")
-    for name, found in filled.items():
+    for name, percent in filled.items():
         cells = []
-        for column, lost in zip(found.T, (found - filled["all"]).mean(axis=0), strict=True):
+        for column, lost in zip(percent.T, (percent - filled["all"]).mean(axis=0), strict=True):
             cells += [f"{column.mean():.2f} ({column.min():.2f}-{column.max():.2f})", f"{lost:+.2f}"]
         table.add_row(name, *cells)
     return table

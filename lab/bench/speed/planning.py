@@ -44,7 +44,7 @@ def waiting(size: PlanSize, draw: np.random.Generator, *, full: float) -> Waitin
     jobs = -(-size.classes // _STAGES_PER_JOB)
     job = np.arange(size.classes) // _STAGES_PER_JOB
     return Waiting(
-        names=[f"job-{it:04d}/stage-{row % _STAGES_PER_JOB}" for row, it in enumerate(job.tolist())],
+        names=[f"job-{job_row:04d}/stage-{row % _STAGES_PER_JOB}" for row, job_row in enumerate(job.tolist())],
         job=job,
         count=np.full(size.classes, per_class, dtype=np.int64),
         demand=demands(size.classes, draw),

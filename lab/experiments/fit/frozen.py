@@ -16,7 +16,7 @@ from lab.experiments.fit.targets import MeasuredCells, Target, with_factors
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FitRun:
     """How a fit was run: the command, the seeds of the workload, how many trials, and what the search drew by."""
 
     command: str
@@ -25,18 +25,18 @@ class Told:
     search_seed: int
 
 
-def document(target: Target, told: Told, first: Trial, best: Trial) -> dict[str, Any]:
+def document(target: Target, run: FitRun, first: Trial, best: Trial) -> dict[str, Any]:
     """Return what the file holds."""
     return {
         "about": "Fitted to what the Tetris paper publishes about its baselines; the planner was not run.",
-        "command": told.command,
+        "command": run.command,
         "workload": target.size.workload,
         "machines": target.size.machines,
         "part_of_the_tasks_of_a_job": target.size.part,
         "policies": list(target.policies),
-        "seeds": list(told.seeds),
-        "trials": told.trials,
-        "search_seed": told.search_seed,
+        "seeds": list(run.seeds),
+        "trials": run.trials,
+        "search_seed": run.search_seed,
         "best_trial": best.number,
         "began_with": _values(target, first),
         "values": _values(target, best),

@@ -88,10 +88,9 @@ def _check_one_to_one(name: str, job: Job, stage: Stage) -> None:
         if parent not in stage.parents:
             raise DovetailError(f"{name} waits one to one for stage {parent}; accepted: its parents {stage.parents}")
         if job.stages[parent].tasks != stage.tasks:
-            of = job.stages[parent]
             raise DovetailError(
-                f"{name} has {stage.tasks} tasks, and {of.name}, for which it waits one to one, {of.tasks}; accepted: "
-                f"as many"
+                f"{name} has {stage.tasks} tasks, and {job.stages[parent].name}, for which it waits one to one, "
+                f"{job.stages[parent].tasks}; accepted: as many"
             )
     if stage.one_to_one and (stage.gang or stage.source != LOCAL):
         raise DovetailError(f"{name} waits one to one; accepted: where it is no gang and reads on its own machine")

@@ -60,14 +60,16 @@ def _together(course: FinishedRun) -> Iterator[tuple[str, list[Write]]]:
         state = before(course.by_name[write.pod], write.at)
         by_node.setdefault((state.node if state else None) or "", []).append(write)
     batches = [(node, batch) for node, writes in by_node.items() for batch in _near(writes)]
-    yield from sorted(batches, key=lambda found: found[1][0].at)
+    yield from sorted(batches, key=lambda batch: batch[1][0].at)
 
 
 def _near(writes: list[Write]) -> list[list[Write]]:
     places = [0]
     for earlier, later in pairwise(writes):
         places.append(places[-1] + (later.at - earlier.at > _TOGETHER_SECONDS))
-    return [[write for _, write in group] for _, group in groupby(zip(places, writes, strict=True), lambda it: it[0])]
+    return [
+        [write for _, write in group] for _, group in groupby(zip(places, writes, strict=True), lambda pair: pair[0])
+    ]
 
 
 def _decision(course: FinishedRun, node: str, writes: list[Write], protected: str, earlier: list[float]) -> Decision:
@@ -108,10 +110,10 @@ def _use(course: FinishedRun, pod: str, at: float) -> Floats:
 
 def _samples(course: FinishedRun, node: str, at: float, since: float) -> tuple[int, float]:
     """Return how many samples in a row up to `at` were over a limit, and when the first was; the most of all limits."""
-    found: Mapping[str, tuple[int, float]] = {
+    in_a_row: Mapping[str, tuple[int, float]] = {
         dimension: _in_a_row(course, node, dimension, at, since) for dimension in DIMENSIONS
     }
-    over = {dimension: pair for dimension, pair in found.items() if pair[0]}
+    over = {dimension: pair for dimension, pair in in_a_row.items() if pair[0]}
     if not over:
         return 0, at
     return max(over.values(), key=lambda pair: pair[0])

@@ -100,10 +100,10 @@ def _prometheus(control_plane: ControlPlane, disks: UsageServer, port: int) -> L
 
 
 def _add_dovetail(control_plane: ControlPlane, url: str) -> tuple[str, ...]:
-    told = settings(url)
-    extender = control_plane.add_extender(told)
+    document = settings(url)
+    extender = control_plane.add_extender(document)
     control_plane.add_scheduler(dovetail_configuration(extender))
-    return tuple(control_plane.add_control(told, user=WRITER, group=_MASTERS, name=name) for name in CONTROLS)
+    return tuple(control_plane.add_control(document, user=WRITER, group=_MASTERS, name=name) for name in CONTROLS)
 
 
 def _metric(url: str, sample: str) -> float | None:
@@ -111,5 +111,5 @@ def _metric(url: str, sample: str) -> float | None:
         answer = urllib3.request("GET", f"{url}/metrics", timeout=2.0, retries=False)
     except urllib3.exceptions.HTTPError:
         return None
-    found = [line for line in answer.data.decode().splitlines() if line.startswith(f"{sample} ")]
-    return float(found[0].rpartition(" ")[2]) if found else None
+    lines = [line for line in answer.data.decode().splitlines() if line.startswith(f"{sample} ")]
+    return float(lines[0].rpartition(" ")[2]) if lines else None
