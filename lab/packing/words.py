@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 
 from extender.cluster.resources import CPU, MEMORY
+from extender.explain.amounts import amount
 from lab.packing.draining import Drained
 from lab.packing.inflation import MOST
 from lab.packing.reporting import Compacted, Filled, Grown, PackingReport, Under
 
 _NAMED = 5
-_GIB = 2.0**30
 
 
 def words(report: PackingReport) -> Iterator[str]:
@@ -81,11 +81,12 @@ def _at(grown: Grown) -> str:
 def _holes(filled: Filled) -> Iterator[str]:
     before, after = filled.before, filled.after
     yield f"  Allocated: CPU {before.cpu:.1f} %, memory {before.memory:.1f} %."
-    unit = f"{filled.unit[CPU] / 1000:.2f} cores and {filled.unit[MEMORY] / _GIB:.2f} GiB"
+    unit = f"{amount(CPU, filled.unit[CPU])} and {amount(MEMORY, filled.unit[MEMORY])}"
     yield f"  Holes take {filled.units} units of {unit}: then CPU {after.cpu:.1f} %, memory {after.memory:.1f} %."
-    for one, other, names in (("memory", "CPU", filled.cpu_stranded), ("CPU", "memory", filled.memory_stranded)):
+    for one, other, names in (("Memory", "CPU", filled.cpu_stranded), ("CPU", "memory", filled.memory_stranded)):
         if names:
-            yield f"  {one} is what strands {other} on {len(names)} nodes: {_some(names)}."
+            nodes = f"{len(names)} {'node' if len(names) == 1 else 'nodes'}"
+            yield f"  {one} is what strands {other} on {nodes}: {_some(names)}."
 
 
 def _compared(report: PackingReport) -> Iterator[str]:

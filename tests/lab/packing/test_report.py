@@ -84,7 +84,16 @@ def test_memory_that_strands_cpu_is_said_with_its_nodes(tmp_path):
     file = tmp_path / "recording"
     lines = [Begin(1.0), Checkpoint(2.0, nodes, [_pod("p", "web", 1000.0, 8 * GIB, "n1")])]
     file.write_bytes(b"".join(map(encoded, lines)))
-    assert "memory is what strands CPU on 1 nodes: n1." in run(file).stdout
+    assert "Memory is what strands CPU on 1 node: n1." in run(file).stdout
+
+
+def test_the_unit_that_fills_holes_is_never_said_to_be_nothing(tmp_path):
+    # A tenth of 4 cores and of 8 KiB: traces give memory in units of their own.
+    file = tmp_path / "recording"
+    nodes = [NodeLine(1.0, "n0", {"cpu": 4000.0, "memory": 8192.0})]
+    lines = [Begin(1.0), Checkpoint(2.0, nodes, [_pod("p", "web", 1000.0, 1024.0, "n0")])]
+    file.write_bytes(b"".join(map(encoded, lines)))
+    assert " units of 0.4 cores and 819 B: " in run(file).stdout
 
 
 def test_nodes_that_could_be_drained_are_said_and_what_stands_in_the_way_of_others(tmp_path):
