@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from extender.adapters.metrics.control import ControlGauges, ControlMetrics
 from extender.adapters.metrics.opportunistic import OpportunisticMetrics
 from extender.adapters.metrics.peaks import PeakMetrics
-from extender.adapters.metrics.serve import Gauges, Metrics
+from extender.adapters.metrics.serve import ServeGauges, ServeMetrics
 from extender.adapters.metrics.usage import UsageMetrics
 from extender.cluster.ledger.ledger import Ledger
 
@@ -33,8 +33,8 @@ _VALUES: dict[str, str] = yaml.safe_load((Path(__file__).parent / "metrics.yaml"
 
 def metrics_page() -> str:
     """Return the page. Raises ValueError where metrics.yaml says something of a metric that is not there."""
-    serve, control = Metrics("0"), ControlMetrics("0")
-    serve.observe(lambda: Gauges(Ledger(in_flight_seconds=1.0).snapshot(0), {}, {}, True))
+    serve, control = ServeMetrics("0"), ControlMetrics("0")
+    serve.observe(lambda: ServeGauges(Ledger(in_flight_seconds=1.0).snapshot(0), {}, {}, True))
     known = {"job_tasks": 1.0, "replicas": 1.0, "holding": True, "hold_changes": 0, "ungated": {"": 0}}
     control.observe(lambda: ControlGauges(True, True, 0, {}, **known))
     UsageMetrics(control.registry)

@@ -18,7 +18,7 @@ from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.recorder import EventRecorder
 from extender.adapters.kube.services import services
 from extender.adapters.kube.watching import Resource, Watch, jobs, pods
-from extender.adapters.metrics.serve import Gauges, Metrics
+from extender.adapters.metrics.serve import ServeGauges, ServeMetrics
 from extender.app.caches import Caches, wait_for
 from extender.app.clocks import SteadyClock
 from extender.app.holding import ender_of
@@ -63,7 +63,7 @@ class ExtenderService:
         self._following = watches or Watches(api, self.liveness)
         self._now = SteadyClock()
         self._address = settings.server.address
-        self._metrics = Metrics(version("dovetail"))
+        self._metrics = ServeMetrics(version("dovetail"))
         self._ledger = Ledger(in_flight_seconds=settings.placement.in_flight_seconds)
         self._recorder = EventRecorder(
             self.liveness.over(api, "recorder"), warned=self._metrics.count_broken_annotation
@@ -224,9 +224,9 @@ class ExtenderService:
             if self._chooser is not None and isinstance(part, PodSeen) and part.pod.rejected:
                 self._chooser.failed(part.pod)
 
-    def _gauges(self) -> Gauges:
+    def _gauges(self) -> ServeGauges:
         holding, others, in_flight = self._ledger.counts()
-        return Gauges(
+        return ServeGauges(
             snapshot=self._ledger.snapshot(self._caches.flight_time()),
             pods={"holding": holding, "waiting_or_finished": others, "in_flight": in_flight},
             cache_age_seconds=self._caches.ages(),

@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from charts.render import CHART, ROOT, SERVICE_ADDRESS, template
 from extender.adapters.metrics.control import ControlMetrics
-from extender.adapters.metrics.serve import Metrics
+from extender.adapters.metrics.serve import ServeMetrics
 from extender.cluster.model import HOLD_GATE
 from tests.chart.test_chart import containers, only, with_values
 
@@ -51,7 +51,7 @@ def test_the_pod_monitor_selects_the_pods_and_names_their_ports(objects):
 def test_metrics_that_the_page_names_are_exported():
     rooms = ROOT / "extender" / "adapters"
     source = "".join((rooms / file).read_text() for file in ("metrics/serve.py", "metrics/control.py"))
-    texts = [made("0").text().decode() for made in (Metrics, counted_by_control)]
+    texts = [made("0").text().decode() for made in (ServeMetrics, counted_by_control)]
     started = {it.name for text in texts for it in text_string_to_metric_families(text)}
     named = set(re.findall(r"\bdovetail_[a-z_]+", TEXT))
 

@@ -12,7 +12,7 @@ from extender.adapters.http import wire
 from extender.adapters.http.judging import Judged, NotReady, rows_of
 from extender.adapters.kube.decoding import pod_from, version_number
 from extender.adapters.kube.nodes import node_from
-from extender.adapters.metrics.serve import Metrics
+from extender.adapters.metrics.serve import ServeMetrics
 from extender.arrays import Rows
 from extender.cluster.ledger.flights import at_point
 from extender.cluster.ledger.layout import Layout
@@ -78,7 +78,7 @@ class RequestContext:
     ledger: Ledger
     readiness: Readiness
     warner: Warner
-    metrics: Metrics
+    metrics: ServeMetrics
     rules: Sequence[CapacityRule] = ()
     last_passed: LastPassed = field(default_factory=LastPassed)
 

@@ -15,7 +15,7 @@ from extender.adapters.http import wire
 from extender.adapters.http.health import Problem, add_probes
 from extender.adapters.http.judging import NotReady
 from extender.adapters.http.verbs import Verbs
-from extender.adapters.metrics.serve import Metrics
+from extender.adapters.metrics.serve import ServeMetrics
 from extender.errors import BadRequest, DovetailError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class _Posts:
     Errors become replies, and every request is timed by its result.
     """
 
-    def __init__(self, answers: Mapping[str, Answer], metrics: Metrics, otherwise: "WSGIApplication") -> None:
+    def __init__(self, answers: Mapping[str, Answer], metrics: ServeMetrics, otherwise: "WSGIApplication") -> None:
         self._answers = {f"/{name}": (name, answer) for name, answer in answers.items()}
         self._seconds, self._otherwise = metrics.request_seconds, otherwise
         self._answered = {name: self._seconds.labels(name, "ok") for name in answers}

@@ -11,7 +11,7 @@ from extender.adapters.http.filter import Filter, Order
 from extender.adapters.http.preempt import Preempt
 from extender.adapters.http.prioritize import Prioritize
 from extender.adapters.http.request_context import Readiness, RequestContext, Warner
-from extender.adapters.metrics.serve import Metrics
+from extender.adapters.metrics.serve import ServeMetrics
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import CapacityRule
 from extender.verdict import Ranker
@@ -29,7 +29,7 @@ class Verbs:
     rules: tuple[CapacityRule, ...]
     readiness: Readiness
     warner: Warner
-    metrics: Metrics
+    metrics: ServeMetrics
     wait_seconds: float
     order: Order | None = None
     chooser: Chooser | None = None

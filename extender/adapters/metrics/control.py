@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from extender.adapters.metrics.at_scrape import AtScrape, labelled
 from extender.adapters.metrics.locality import LocalityMetrics
-from extender.adapters.metrics.serve import AtScrape, labelled
 from extender.adapters.metrics.watch_restarts import WatchRestarts
 
 _HELD_BUCKETS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)

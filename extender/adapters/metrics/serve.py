@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
+from extender.adapters.metrics.at_scrape import AtScrape, labelled
 from extender.adapters.metrics.locality import LocalityMetrics
 from extender.adapters.metrics.watch_restarts import WatchRestarts
 from extender.cluster.ledger.layout import UNADVERTISED
@@ -19,7 +19,7 @@ _NODES = (1, 10, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Gauges:
+class ServeGauges:
     """What is read at each scrape."""
 
     snapshot: Snapshot
@@ -28,7 +28,7 @@ class Gauges:
     ready: bool
 
 
-class Metrics:
+class ServeMetrics:
     """The service's own registry, and what the verbs count."""
 
     def __init__(self, version: str) -> None:
@@ -86,7 +86,7 @@ class Metrics:
         """Count a warning about an object of this kind."""
         self.broken_annotations.labels(kind).inc()
 
-    def observe(self, gauges: Callable[[], Gauges]) -> None:
+    def observe(self, gauges: Callable[[], ServeGauges]) -> None:
         """Register what is read at each scrape."""
         self.registry.register(AtScrape(lambda: _collected(gauges(), self._version)))
 
@@ -95,7 +95,7 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-def _collected(now: Gauges, version: str) -> Iterator[Metric]:
+def _collected(now: ServeGauges, version: str) -> Iterator[Metric]:
     yield labelled("dovetail_build_info", "Always 1.", "version", {version: 1.0})
     yield GaugeMetricFamily("dovetail_ready", "1 once the caches are synced and not stale.", value=float(now.ready))
     yield labelled(
@@ -121,26 +121,3 @@ def _sums(snapshot: Snapshot) -> Iterator[Metric]:
         by_name = dict(zip(layout.axis, map(float, values), strict=True))
         by_name.pop(UNADVERTISED, None)
         yield labelled(name, text, "dimension", by_name)
-
-
-class AtScrape(Collector):
-    """Exports what a function yields at each scrape."""
-
-    def __init__(self, collected: Callable[[], Iterator[Metric]]) -> None:
-        self._collected = collected
-
-    def describe(self) -> Iterator[Metric]:
-        """Return nothing: what is exported is known at a scrape."""
-        return iter(())
-
-    def collect(self) -> Iterator[Metric]:
-        """Return what there is now."""
-        return self._collected()
-
-
-def labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
-    """Return a gauge with one value for each value of its label."""
-    family = GaugeMetricFamily(name, text, labels=[label])
-    for value, number in values.items():
-        family.add_metric([value], number)
-    return family

@@ -27,7 +27,7 @@ from extender.adapters.http.server import Server
 from extender.adapters.http.verbs import Verbs
 from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.objects import PodObject
-from extender.adapters.metrics.serve import Metrics
+from extender.adapters.metrics.serve import ServeMetrics
 from extender.app.logs import configure_logs
 from extender.cluster.eligibility import ANYWHERE, Constraints
 from extender.cluster.events import NodesListed, PodsListed
@@ -177,7 +177,7 @@ def _serve(nodes: int, rounds: int, devices: bool, ready: Connection) -> None:
             rules=(),
             readiness=_AlwaysReady(),
             warner=_Silent(),
-            metrics=Metrics("bench"),
+            metrics=ServeMetrics("bench"),
             wait_seconds=0.5,
             chooser=chooser,
         )

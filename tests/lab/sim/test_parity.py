@@ -7,7 +7,7 @@ import pytest
 
 from extender.adapters.http.routes import create_app
 from extender.adapters.http.verbs import Verbs
-from extender.adapters.metrics.serve import Metrics
+from extender.adapters.metrics.serve import ServeMetrics
 from extender.cluster.events import NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, Pod
@@ -64,7 +64,7 @@ class Http:
             rules=(),
             readiness=always,
             warner=always,
-            metrics=Metrics("test"),
+            metrics=ServeMetrics("test"),
             wait_seconds=0.0,
         )
         self.client = create_app(verbs).test_client()

@@ -12,7 +12,7 @@ from extender.adapters.http.routes import create_app
 from extender.adapters.http.verbs import Verbs
 from extender.adapters.kube.decoding import pod_from
 from extender.adapters.kube.objects import PodObject
-from extender.adapters.metrics.serve import Metrics
+from extender.adapters.metrics.serve import ServeMetrics
 from extender.cluster.events import NodeSeen, NodesListed, PodGone, PodSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import CapacityRule, Node, Pod
@@ -53,7 +53,7 @@ class Extender:
     def __init__(self, *names, rules=(), wait_seconds=0.0):
         self.ledger = Ledger(in_flight_seconds=15)
         self.ledger.apply(NodesListed([Node(name, {"cpu": 4000.0, "memory": 8e9, NETWORK: 100.0}) for name in names]))
-        self.clock, self.heard, self.metrics = Clock(), Heard(), Metrics("test")
+        self.clock, self.heard, self.metrics = Clock(), Heard(), ServeMetrics("test")
         self.verbs = Verbs(
             ledger=self.ledger,
             ranker=Ranker(Placement()),

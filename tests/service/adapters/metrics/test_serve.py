@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender.adapters.metrics.serve import Gauges, Metrics
+from extender.adapters.metrics.serve import ServeGauges, ServeMetrics
 from extender.cluster.events import NodesListed, PodSeen
 from extender.cluster.ledger.ledger import Ledger
 from extender.cluster.model import Node, Pod
@@ -23,9 +23,9 @@ def metrics():
     )
     ledger.apply(PodSeen(Pod("p", "d", "p", {"cpu": 250.0, "network-in": 130.0}, node="a")))
     ledger.apply(PodSeen(Pod("q", "d", "q", {"cpu": 500.0, "network-in": 70.0}, node="b")))
-    metrics = Metrics("1.2.3")
+    metrics = ServeMetrics("1.2.3")
     metrics.observe(
-        lambda: Gauges(
+        lambda: ServeGauges(
             snapshot=ledger.snapshot(0),
             pods={"holding": 2, "waiting_or_finished": 0, "in_flight": 1},
             cache_age_seconds={"nodes": 1.5, "pods": float("inf")},
@@ -99,4 +99,4 @@ def test_no_label_names_a_pod_or_a_node(families):
 
 
 def test_two_sets_of_metrics_do_not_meet():
-    assert Metrics("1").registry is not Metrics("1").registry
+    assert ServeMetrics("1").registry is not ServeMetrics("1").registry
