@@ -3,15 +3,17 @@
 It does not try a pod whose ResourceClaim or PodGroup is not there, and says so nowhere. Such pods would take up the
 pace of all releases, and keep their room, for ever. So:
 
-1. A pod is *passed by* once kube-scheduler bound or refused another of no higher priority that was released 15 s
+1. A pod is *passed by* 15 s after kube-scheduler bound or refused another of no higher priority that was released 15 s
    after it (615 s if it has volumes): kube-scheduler runs, and does not try this one. It is not on its way any more,
-   and its shape counts as refused.
+   and its shape counts as refused. Not at once: where kube-scheduler or `serve` was down, all that wait are tried
+   within ten seconds, and not in the order of their release.
 2. Where all that are on their way have waited for so long, nobody knows which of the two it is. Then one more pod, of
    another shape or at least of another class, is released to find out: one of the queue that had the last answer, if
    none of its pods are among them.
 3. Where nothing else has room, nobody can find out. So now and then one that has waited for long gives its room up.
 
-A try that ends in an error is no answer, as `serve` may be down.
+A try that ends in an error is no answer, as `serve` may be down. A pod that had one is passed by for others that were
+bound only: kube-scheduler may refuse some without asking `serve`.
 """
 
 import math
@@ -24,7 +26,7 @@ from extender.control.pod_shapes import shape_of
 from extender.control.release.sending import Release
 
 _SECONDS = 15.0
-"""So long after a pod another must have been released, and been bound or refused."""
+"""So long after a pod another must have been released, and so long ago it must have been bound or refused."""
 _VOLUME_SECONDS = 615.0
 """The same for pods with volumes: kube-scheduler waits for these for ten minutes, and says nothing meanwhile."""
 _MOST_AT_ONCE = 2.0
@@ -46,7 +48,9 @@ class Unanswered:
         self._backlog = backlog
         self._since: dict[str, float] = {}
         self._released: dict[str, Pod] = {}
-        self._heard: dict[int, float] = {}  # by priority: when the newest of those was released that had an answer
+        # By priority, and whether they were bound: when the newest of those was released that had an answer.
+        self._heard: dict[tuple[int, bool], float] = {}
+        self._overtaken: dict[str, float] = {}
         self._looked_at = self._given_up_at = -math.inf
         self._asks, self._spares_shapes = False, True
         self._answered_queue = ""
@@ -68,7 +72,8 @@ class Unanswered:
         backlog, step = self._backlog, now - self._looked_at
         if not 0 <= step <= _LONGEST_STEP_SECONDS and self._looked_at > -math.inf:
             self._since = {uid: since + step for uid, since in self._since.items()}
-            self._heard = {priority: at + step for priority, at in self._heard.items()}
+            self._heard = {answer: at + step for answer, at in self._heard.items()}
+            self._overtaken = {uid: since + step for uid, since in self._overtaken.items()}
             self._given_up_at += step
         self._looked_at, self._asks = now, False
         pending = backlog.at(PodPhase.PENDING)
@@ -76,14 +81,16 @@ class Unanswered:
         for uid in self._since.keys() - self._released.keys():
             answered = self._answered(uid)
             if answered is not None:
-                before = self._heard.get(answered.priority, -math.inf)
-                self._heard[answered.priority] = max(before, self._since[uid])
+                answer = (answered.priority, answered.node is not None)
+                self._heard[answer] = max(self._heard.get(answer, -math.inf), self._since[uid])
                 self._answered_queue = answered.identity.queue
             if not backlog.writes.busy(uid):
                 del self._since[uid]
         for uid in self._released:
             self._since.setdefault(uid, now)
-        self.passed_by = [pod for pod in self._released.values() if self._is_passed_by(pod)]
+        overtaken = [pod for pod in self._released.values() if self._is_overtaken(pod)]
+        self._overtaken = {pod.uid: self._overtaken.get(pod.uid, now) for pod in overtaken}
+        self.passed_by = [pod for pod in overtaken if now - self._overtaken[pod.uid] >= _SECONDS]
 
     def give_up(self, now: float) -> list[Pod]:
         """Return those whose room is for others from now on: who was passed by, and at times one that waited for long.
@@ -132,9 +139,13 @@ class Unanswered:
         at = max((self._since.get(uid, math.inf) for uid in uids), default=math.inf) + _SECONDS
         return at if at > now else math.inf
 
-    def _is_passed_by(self, pod: Pod) -> bool:
+    def _is_overtaken(self, pod: Pod) -> bool:
+        """Say whether another that was released long after a pod, and should not have gone first, had its answer."""
         since = self._since[pod.uid] + _seconds(pod)
-        return any(priority <= pod.priority and since <= at for priority, at in self._heard.items())
+        return any(
+            priority <= pod.priority and since <= at and (bound or not pod.errored)
+            for (priority, bound), at in self._heard.items()
+        )
 
     def _silent(self, now: float, seconds: float) -> list[Pod]:
         """Return the released pods of which nothing was heard for so many seconds, or as long as volumes take."""

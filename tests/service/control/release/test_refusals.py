@@ -194,6 +194,7 @@ def test_a_pod_that_kube_scheduler_never_tries_is_not_on_its_way_once_it_bound_o
     scene.step(16)
     scene.bind("good")
     scene.step(1)
+    scene.step(15)
     assert (scene.releaser.unbound, scene.cluster.passed_by) == (0, {"uid-stuck"})
     scene.remove("stuck")
     scene.step(1)
@@ -397,7 +398,7 @@ def test_the_queue_that_had_the_last_answer_asks_first_whether_kube_scheduler_ru
     assert {f"good{n}" for n in range(4)} <= set(scene.released())
 
 
-def one_after(*, between=20.0, answer=Scene.bind, **more):
+def one_after(*, between=20.0, after=15.0, answer=Scene.bind, **more):
     """Return a scene in which one pod has no answer, and another that was released later has one: it is bound."""
     scene = Scene(node("n1"), node("n2"))
     scene.see(pod("first", 900, **more))
@@ -408,6 +409,7 @@ def one_after(*, between=20.0, answer=Scene.bind, **more):
     scene.step()
     answer(scene, "second")
     scene.step(1)
+    scene.step(after)
     return scene
 
 
@@ -417,6 +419,7 @@ def one_after(*, between=20.0, answer=Scene.bind, **more):
         ({}, False),
         ({"answer": refuse}, False),
         ({"between": 14.0}, True),
+        ({"after": 14.0}, True),
         ({"claims": ("default/data",)}, True),
         ({"priority": -1}, True),
         ({"opportunistic": True, "choice": "only", "gates": (), "nominated": "n1", "promised": "n1"}, True),
@@ -425,6 +428,7 @@ def one_after(*, between=20.0, answer=Scene.bind, **more):
         "passed by",
         "passed by for one that is refused",
         "too soon",
+        "may still be tried",
         "waits for a volume",
         "of lower priority",
         "never regular",
@@ -452,6 +456,7 @@ def test_a_release_that_is_not_written_yet_passes_nobody_by():
     scene.run_soon = lambda write: write()
     scene.bind("second")
     scene.step(1)
+    scene.step(15)
     assert scene.told_to("clear") == [("clear", "first")], "once that one is bound, though it was never seen to wait"
 
 
@@ -467,6 +472,7 @@ def test_a_later_answer_for_one_that_went_earlier_takes_nothing_back():
     for name in ("late", "early"):
         scene.bind(name, "n1")
         scene.step(1)
+    scene.step(15)
     assert scene.cluster.passed_by == {"uid-stuck"}
 
 
@@ -528,9 +534,38 @@ def test_one_whose_tries_end_in_errors_loses_its_room_once_it_is_passed_by():
     scene.see(pod("good0", 100))
     scene.step(1)
     scene.change("good0", node="n1")
-    for _ in range(5):
+    for _ in range(18):
         scene.step(1)
     assert [scene.pods[f"bad{n}"].promised for n in range(3)] == [None] * 3
     scene.see(*(pod(f"good{n}", 100) for n in range(1, 4)))
     scene.step(1)
     assert {"good1", "good2", "good3"} <= set(scene.released())
+
+
+def erred(*late):
+    """Return a scene with pods whose tries ended in errors, and others that were released 20 s after them."""
+    scene = Scene(node("n1", cpu=400), pace=Pace(unbound_pods=16))
+    scene.see(*(pod(f"p{n}", 100) for n in range(3)))
+    scene.step(1)
+    err(scene)
+    scene.see(*(pod(name, 100, queue="r") for name in late))
+    scene.step(20)
+    return scene
+
+
+def test_once_serve_answers_again_those_whose_tries_ended_in_errors_keep_their_room_until_they_are_tried():
+    # kube-scheduler tries each again within ten seconds, and not in the order of their release.
+    scene = erred("late", "more")
+    scene.bind("late")
+    for _ in range(10):
+        scene.step(1)
+    assert scene.released() == ["p0", "p1", "p2", "late"]
+    assert [scene.pods[f"p{n}"].awaited for n in range(3)] == ["n1"] * 3
+
+
+def test_and_while_it_does_not_answer_whoever_kube_scheduler_refuses_without_asking_it():
+    scene = erred("late")
+    refuse(scene, "late")
+    for _ in range(20):
+        scene.step(1)
+    assert [scene.pods[f"p{n}"].awaited for n in range(3)] == ["n1"] * 3
