@@ -8,6 +8,8 @@ any of its tasks ends at the latest. What must run between a head and a tail tak
   whole.
 - Time is not fluid either. Of so many moments, spread evenly over the window, a long task covers some, wherever it
   lies; and at each moment no more runs than machines hold.
+- A task too long to lie outside a window has a part inside, wherever it runs: as much as if it began at its head, or
+  ended at its tail (energetic reasoning; Baptiste, Le Pape and Nuijten 1999).
 - Before a stage can begin all that it waits for has run: so heads and tails are themselves bounds of a smaller DAG.
 """
 
@@ -117,7 +119,10 @@ class Windows:
 
 
 class _Moments:
-    """Whether stages can be done in some time, by how many of evenly spread moments their tasks cover."""
+    """Whether stages can be done in some time: how much of their tasks lies in each window at least.
+
+    And how many of evenly spread moments they cover there. `_inside` [windows, tasks]: seconds of each task.
+    """
 
     def __init__(
         self, lengths: Sequence[tuple[Floats, Floats]], weights: Floats, head: Floats, tail: Floats, machines: int
