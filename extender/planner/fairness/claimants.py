@@ -4,12 +4,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, Rows
+from extender.arrays import Floats, Mask, Rows, sum_by
 from extender.planner.board import Board
 from extender.planner.fairness.lapses import Lapses
 from extender.planner.fairness.soonest_room import Claimant, room_to_come
 from extender.planner.gangs import Gangs
 from extender.planner.misfits import fit_somewhere
+from extender.policy.shares import dominant
+from extender.policy.turn import ROUNDING
 
 CLASSES_TRIED = 16
 _CLASSES_LOOKED_AT = 256
@@ -42,6 +44,23 @@ class Claimants:
         """Return what all of it takes, as parts of the cluster [R]."""
         tasks = np.array(claimant.tasks)[:, np.newaxis]
         return np.asarray((self._board.fairness.takes[list(claimant.rows)] * tasks).sum(axis=0))
+
+    def only_large_gangs(self) -> Mask:
+        """Say of which queues only gangs wait that alone, by their mean task, are larger than the queue's part [Q]."""
+        board, fairness, gangs = self._board, self._board.fairness, self._gangs
+        part, waits, is_gang = fairness.queues.part, board.alive & (board.left > 0), gangs.of >= 0
+        large = waits & is_gang
+        if not large.any():
+            return np.zeros(len(part), dtype=np.bool_)
+        rows = large.nonzero()[0]
+        of, tasks = gangs.of[rows], board.left[rows]
+        takes = sum_by(of, fairness.takes[rows] * tasks[:, np.newaxis], len(gangs.least))
+        count = np.bincount(of, weights=tasks, minlength=len(gangs.least))
+        alone = dominant(takes * (gangs.least / np.maximum(count, 1.0))[:, np.newaxis])
+        large[rows] = alone[of] > part[fairness.queue[rows]] + ROUNDING
+        others = np.bincount(fairness.queue[waits & ~large], minlength=len(part))
+        mine = np.bincount(fairness.queue[large], minlength=len(part))
+        return np.asarray((mine > 0) & (others == 0))
 
     def may_claim(self, claimant: Claimant) -> bool:
         """Whether all of it is there, and it is not put off."""

@@ -24,6 +24,7 @@ class Entitlement:
         for level in levels[:-1]:
             if len(np.unique(board.fairness.queue[level & board.alive])) <= 1:
                 self._outranks_alone |= level
+        self._of_large_gangs = claimants.only_large_gangs()
         self.owed: dict[str, float] = {}
         self._saved_for: set[str] = set()
         self._note_owed()
@@ -34,7 +35,7 @@ class Entitlement:
         queue, takes = int(fairness.queue[claimant.row]), self._claimants.takes(claimant)
         if self._outranks_alone[claimant.row]:
             return True
-        if not fairness.is_due(claimant.row):
+        if not self.may_save(claimant.row):
             return fairness.queues.within_part(queue, takes)
         if fairness.queues.may_pass(queue, takes):
             return True
@@ -42,6 +43,18 @@ class Entitlement:
         excess = (alone if alone > part else fairness.queues.share(queue)) - part
         seconds = float(self._board.waiting.duration[list(claimant.rows)].max())
         return self.owed.get(self._claimants.name(claimant), 0.0) >= excess * seconds > 0
+
+    def may_save(self, row: int) -> bool:
+        """Whether the queue of this class may save for it."""
+        fairness = self._board.fairness
+        return fairness.is_due(row) or bool(self._of_large_gangs[fairness.queue[row]])
+
+    def saves_at_once(self, claimant: Claimant) -> bool:
+        """Whether its queue saves for a claimant that is not due: it can start nothing else, and saves for no other."""
+        fairness, row_of = self._board.fairness, self._claimants.row
+        queue, name = fairness.queue[claimant.row], self._claimants.name(claimant)
+        others = (fairness.queue[row_of[other]] == queue for other in self.owed if other != name)
+        return bool(self._of_large_gangs[queue]) and not fairness.is_due(claimant.row) and not any(others)
 
     def spare(self, claimant: Claimant) -> float:
         """Return which part of the cluster the claimant's queue may take and still be entitled to the claimant."""
@@ -66,7 +79,7 @@ class Entitlement:
         seconds = min(max(self._now - before.planned_at, 0.0), _LONGEST_STEP_SECONDS)
         for name, owed in before.owed.items():
             row = self._claimants.row.get(name, -1)
-            if row < 0 or not fairness.is_due(row):
+            if row < 0 or not self.may_save(row):
                 continue
             queue = int(fairness.queue[row])
             part = fairness.queues.part.item(queue)

@@ -11,9 +11,10 @@ has to pay: the queue saves, and what it is owed meanwhile, added up over time, 
 others get only what nobody else can use, so at least a quarter of the part counts as owed, whatever they have: else
 the claimant could wait as long as there is a backlog. The queue begins to save only for what will have room, and once
 it has paid it saves on only while room is reserved: else what never fits would keep the queue's others waiting for
-ever. Once room is kept for a claimant that is due, its queue stays entitled to it. A queue that waits alone at its
-level of priority is entitled to a claimant that outranks others whatever it has: else what those of lower priority
-leave would never add up to its room.
+ever. A queue of which only gangs wait that alone are larger than its part saves for the oldest at once, due or not: it
+can start nothing else. Once room is kept for a claimant that is due, its queue stays entitled to it. A queue that
+waits alone at its level of priority is entitled to a claimant that outranks others whatever it has: else what those of
+lower priority leave would never add up to its room.
 
 Only the room that the claimant needs is kept, on the node that will have it soonest by the ends of what runs. What
 never ends (daemons, pods of others) never gives room, so nothing is kept for what cannot start. All that is kept comes
@@ -155,7 +156,11 @@ class Reservations:
             if self._claimants.any_fits(single[:CLASSES_TRIED]):
                 continue
             for claimant in self._claimants.that_may(rows):
-                if self._entitlement.holds(claimant) and self._claim(self._claimants.first_alike(claimant, waits)):
+                if self._entitlement.holds(claimant):
+                    claimant = self._claimants.first_alike(claimant, waits)
+                elif not self._entitlement.saves_at_once(claimant):
+                    continue
+                if self._claim(claimant):
                     break
 
     def outcome(self, now: float) -> Carried:
@@ -195,7 +200,7 @@ class Reservations:
                 continue
             claimant = self._claimants.of(row)
             if not self._room.still_fits(reservation) or not (
-                fairness.is_due(row) or self._entitlement.holds(claimant)
+                self._entitlement.may_save(row) or self._entitlement.holds(claimant)
             ):
                 continue
             if is_due and self._outranking[row] and not fairness.is_due(row):
@@ -245,7 +250,7 @@ class Reservations:
         board, name = self._board, self._claimants.name(claimant)
         if not self._entitlement.holds(claimant):
             room, _ = soonest_room(board, claimant, self._now)
-            if room and board.fairness.is_due(claimant.row):
+            if room and (board.fairness.is_due(claimant.row) or self._entitlement.saves_at_once(claimant)):
                 self._entitlement.owed.setdefault(name, 0.0)
             return bool(room)
         kept = float((self._room.parts() + self._claimants.takes(claimant)).max())

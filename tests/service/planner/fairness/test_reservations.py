@@ -469,6 +469,32 @@ def test_there_is_another_plan_when_a_reservation_ends():
     assert plan.again_at == LATE + 200
 
 
+def large_gang(*others):
+    """Return a queue with half of 8 cores, of which only a gang waits that wants all for 10 s."""
+    waiting = in_queues((0, 2, 4), (1, 99, 1), *others, has=[0, 8], running=ends(*[(0, 1)] * 8, at=LATE + 20))
+    return replace(waiting, gang=np.array([0, -1, *[-1] * len(others)]), gang_least=np.array([2]))
+
+
+def test_a_queue_that_has_nothing_but_gangs_larger_than_its_part_saves_for_the_first_long_before_it_is_due():
+    # 0.5 too much for 10 s, and 0.5 a second are owed.
+    planner, full = Planner(), taken(8, size=8.0)
+    for second in range(10):
+        plan = planner.plan(full, large_gang(), float(second))
+        assert plan.carried.owed == {"class0": pytest.approx(0.5 * second)}
+        assert not plan.carried.reserved
+    assert reserved_nodes(planner.plan(full, large_gang(), 10.0)) == {"class0": ["n0"]}
+    idle = replace(large_gang(), running=ends())
+    assert pairs(planner.plan(taken(0, size=8.0), idle, 11.0)) == [(0, 0), (0, 0)]
+
+
+def test_nor_does_it_before_that_where_something_smaller_of_it_waits():
+    planner = Planner()
+    for second in range(12):
+        plan = planner.plan(taken(8, size=8.0), large_gang((0, 1, 4)), float(second))
+        assert not plan.carried.owed
+        assert list(plan.carried.reserved) in ([], ["class2"])
+
+
 def test_while_it_saves_its_others_get_only_what_nobody_else_can_use():
     # Queue 0 has nothing and saves for 8 cores: its small task stands behind queue 1, which has its half.
     waiting = in_queues((0, 1, 8), (0, 9, 1), (1, 1, 1), has=[0, 4], running=ends(*[(0, 1)] * 7))
