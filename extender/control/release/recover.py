@@ -4,6 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
+from extender.arrays import Floats, short_of
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
@@ -13,7 +16,7 @@ from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.promises import Promises
 from extender.control.release.sending import COMPLETED, Release, Sender
 from extender.control.release.unanswered import Unanswered
-from extender.verdict import judge
+from extender.verdict import demand_on, room_for
 
 _MOST_FAILURES = 3
 """After so many releases that failed a nomination is given up, so that its room is free."""
@@ -143,18 +146,24 @@ def _stale(backlog: Backlog, snapshot: Snapshot, flights: set[str], promises: Pr
     Filled up is a node also where its idle room is.
 
     kube-scheduler does not clear the nomination of a refused pod that may not preempt: its room would be kept for ever.
+    Where a node is promised too much only as many lose their nomination as leave room for the others: those of gangs
+    last, of the others those that were released last first.
     """
-    pending = (
+    pending = [
         pod
         for pod in backlog.at(PodPhase.PENDING)
-        if not backlog.writes.busy(pod.uid) and (pod.unschedulable or pod.uid not in flights)
-    )
-    return [
-        pod
-        for pod in pending
-        if _nominated_by_us(pod)
-        and (pod.unschedulable or pod.uid in promises.broken or not _fits(backlog, snapshot, pod))
+        if not backlog.writes.busy(pod.uid) and (pod.unschedulable or pod.uid not in flights) and _nominated_by_us(pod)
     ]
+    pending.reverse()
+    stale: list[Pod] = []
+    given_back: dict[str | None, Floats] = {}
+    stays = {pod.uid for pod in pending if not pod.unschedulable and pod.uid not in promises.broken}
+    for pod in sorted(pending, key=lambda pod: (-pod.priority, pod.uid in stays, bool(pod.identity.group))):
+        more = given_back.get(pod.promised, np.zeros(len(snapshot.layout.axis)))
+        if pod.uid not in stays or not _fits(backlog, snapshot, pod, more):
+            stale.append(pod)
+            given_back[pod.promised] = more + snapshot.layout.vector(pod.counted)
+    return stale
 
 
 def _nominated_by_us(pod: Pod) -> bool:
@@ -163,9 +172,11 @@ def _nominated_by_us(pod: Pod) -> bool:
     return pod.promised is not None and node == pod.promised
 
 
-def _fits(backlog: Backlog, snapshot: Snapshot, pod: Pod) -> bool:
+def _fits(backlog: Backlog, snapshot: Snapshot, pod: Pod, more: Floats | float = 0.0) -> bool:
+    """Say whether the node that a pod was promised has room for it, with so much `more` [R] of what others were."""
     node = pod.promised or ""
     row, known_node = snapshot.layout.rows.get(node), backlog.nodes.get(node)
     if row is None or known_node is None or not known_node.allows(pod.constraints):
         return False
-    return bool(judge(snapshot, pod).passed[row])
+    demand = demand_on(snapshot.layout, pod)
+    return not short_of(room_for(snapshot, pod)[row] + more, demand if demand.ndim == 1 else demand[row]).any()

@@ -569,3 +569,27 @@ def test_and_while_it_does_not_answer_whoever_kube_scheduler_refuses_without_ask
     for _ in range(20):
         scene.step(1)
     assert [scene.pods[f"p{n}"].awaited for n in range(3)] == ["n1"] * 3
+
+
+@pytest.mark.parametrize("gang", [False, True])
+def test_of_those_whose_tries_ended_in_errors_no_more_lose_their_room_than_one_that_went_elsewhere_took(gang):
+    # Four are promised a node of 400. One that was promised another node is bound there.
+    scene = Scene(node("n1", cpu=400), node("n2", cpu=1))
+    more = {"job": "g", "group": "default/g", "least": 4} if gang else {}
+    scene.see(*(pod(f"p{n}", 100, created=float(n), **more) for n in range(4)))
+    scene.step(1)
+    err(scene)
+    scene.see(pod("other", 100, gates=(), node="n1"))
+    scene.step(1)
+    assert [scene.pods[f"p{n}"].awaited for n in range(4)].count("n1") == 3
+
+
+def test_nor_does_any_where_the_room_that_a_refused_one_leaves_is_enough():
+    scene = Scene(node("n1", cpu=400))
+    scene.see(*(pod(f"p{n}", 100, created=float(n)) for n in range(4)))
+    scene.step(1)
+    err(scene)
+    scene.change("p0", nominated="n1", errored=False, unschedulable=True)
+    scene.see(pod("other", 100, gates=(), node="n1"))
+    scene.step(1)
+    assert [scene.pods[f"p{n}"].awaited for n in range(4)] == [None, "n1", "n1", "n1"]
