@@ -53,11 +53,11 @@ class Claimants:
         if not large.any():
             return np.zeros(len(part), dtype=np.bool_)
         rows = large.nonzero()[0]
-        of, tasks = gangs.of[rows], board.left[rows]
-        takes = sum_by(of, fairness.takes[rows] * tasks[:, np.newaxis], len(gangs.least))
-        count = np.bincount(of, weights=tasks, minlength=len(gangs.least))
+        gang, tasks = gangs.of[rows], board.left[rows]
+        takes = sum_by(gang, fairness.takes[rows] * tasks[:, np.newaxis], len(gangs.least))
+        count = np.bincount(gang, weights=tasks, minlength=len(gangs.least))
         alone = dominant(takes * (gangs.least / np.maximum(count, 1.0))[:, np.newaxis])
-        large[rows] = alone[of] > part[fairness.queue[rows]] + ROUNDING
+        large[rows] = alone[gang] > part[fairness.queue[rows]] + ROUNDING
         others = np.bincount(fairness.queue[waits & ~large], minlength=len(part))
         mine = np.bincount(fairness.queue[large], minlength=len(part))
         return np.asarray((mine > 0) & (others == 0))
