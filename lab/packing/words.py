@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from extender.cluster.resources import CPU, MEMORY
 from extender.explain.amounts import amount
+from extender.words import many
 from lab.packing.draining import Drained
 from lab.packing.inflation import MOST
 from lab.packing.reporting import Compacted, Filled, Grown, PackingReport, Under
@@ -85,8 +86,7 @@ def _holes(filled: Filled) -> Iterator[str]:
     yield f"  Holes take {filled.units} units of {unit}: then CPU {after.cpu:.1f} %, memory {after.memory:.1f} %."
     for one, other, names in (("Memory", "CPU", filled.cpu_stranded), ("CPU", "memory", filled.memory_stranded)):
         if names:
-            nodes = f"{len(names)} {'node' if len(names) == 1 else 'nodes'}"
-            yield f"  {one} is what strands {other} on {nodes}: {_some(names)}."
+            yield f"  {one} is what strands {other} on {many(len(names), 'node')}: {_some(names)}."
 
 
 def _compared(report: PackingReport) -> Iterator[str]:

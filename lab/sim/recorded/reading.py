@@ -25,6 +25,7 @@ from extender.cluster.recording.lines import (
     placed,
 )
 from extender.errors import TraceError
+from extender.words import many
 from lab.errors import SpecError
 from lab.sim.recorded.contention_undone import seconds_at_peak
 from lab.sim.recorded.delay import usual_delay
@@ -173,7 +174,9 @@ def _replay(read: _Read, file: str) -> Replay:
     constraints, stay = _constraints(pods, demand, versions)
     # 4. Jobs of stages of tasks.
     jobs, order = jobs_of(Ran(pods, created, bound, node, seconds, demand, constraints, together))
-    workload = Workload(f"{FORM}{file}", jobs, about=f"{len(pods)} pods of {len(jobs)} jobs, as recorded in {file}")
+    workload = Workload(
+        f"{FORM}{file}", jobs, about=f"{many(len(pods), 'pod')} of {many(len(jobs), 'job')}, as recorded in {file}"
+    )
     delay = usual_delay(created, bound, ended, node)
     notes = notes_of(
         pods, together=together, stay=stay, unknown=columns.unknown, others=_of_the_rest(read, pods, services)
