@@ -129,17 +129,18 @@ class _Moments:
     ) -> None:
         """Take lengths and counts of the tasks of each stage, their weights [S, V], heads and tails [S]."""
         sizes = [len(seconds) for seconds, _ in lengths]
-        self._seconds = np.concatenate([seconds for seconds, _ in lengths]) * (1 - _ROUNDING)
+        seconds = np.concatenate([seconds for seconds, _ in lengths]) * (1 - _ROUNDING)
         counts = np.concatenate([count for _, count in lengths])
         self._weights = np.repeat(weights, sizes, axis=0) * counts[:, np.newaxis] / machines
         heads, tails = (side.ravel() for side in np.meshgrid(_some(head), _some(tail), indexing="ij"))
         self._outside = heads + tails
         early = heads[:, np.newaxis] - np.repeat(head, sizes)
         late = tails[:, np.newaxis] - np.repeat(tail, sizes)
-        self._inside = np.maximum(self._seconds - np.maximum(np.maximum(early, late), 0.0), 0.0)
+        self._inside = np.maximum(seconds - np.maximum(np.maximum(early, late), 0.0), 0.0)
 
     def fits(self, seconds: float) -> bool:
         """Return whether it is not ruled out that all is done in so many seconds."""
+        # A window that ends before it begins counts as one moment: a task that must reach into it covers all of it.
         window = np.maximum(seconds - self._outside, 1e-200)
         inside = np.minimum(self._inside, window[:, np.newaxis] * (1 - _ROUNDING))
         if (inside @ self._weights > window[:, np.newaxis] * (1 + 1e-6)).any():
