@@ -46,8 +46,8 @@ def json_lines(path: Path, kind: type[Line]) -> Iterator[tuple[str, Line]]:
             raise TraceError(f"{where}: the key {error.args[0]!r} stands twice in one object; accepted: once") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             cut = "" if text.endswith(b"\n") else "; the file ends within this line: is it cut off?"
-            said = not_text(text) or f"not one JSON object: {error}"
-            raise TraceError(f"{where}: {said}{cut}; accepted: one JSON object on each line") from None
+            said = not_text(text) or f"not one JSON object: {error}{cut}"
+            raise TraceError(f"{where}: {said}; accepted: one JSON object on each line") from None
         yield where, line
 
 

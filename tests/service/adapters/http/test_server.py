@@ -164,6 +164,14 @@ def test_a_body_over_the_limit_is_refused_and_the_server_goes_on():
             assert read_reply(connection)[1] == b"z" * 1024
 
 
+@pytest.mark.parametrize("digits", [4000, 5000, 100_000])
+def test_a_content_length_of_thousands_of_digits_is_refused_with_a_reply(digits, caplog):
+    with running() as server, connect(server) as connection:
+        connection.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: " + b"9" * digits + b"\r\n\r\n")
+        assert connection.recv(65536).split()[1] in (b"413", b"431")
+    assert "Traceback" not in caplog.text
+
+
 def ask(connection, text=b"hello"):
     post(connection, "/echo", text)
     return read_reply(connection)[1]
