@@ -1,6 +1,6 @@
 """The verb filter: which of the nodes asked about may take the pod. It puts the pod in flight to those.
 
-With `order: auto` or `filter`, it also asks whose turn it is, and refuses the others (docs/guide/order-by-filter.md).
+With `order: auto` or `filter`, it also asks whose turn it is, and refuses the others (docs/concepts/filter-order.md).
 """
 
 import time
