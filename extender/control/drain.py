@@ -168,8 +168,7 @@ def _end_running(cluster: Cluster, way_out: WayOut) -> tuple[int, dict[str, str]
     count, refused = 0, dict[str, str]()
     for pod in _running_demoted(cluster):
         try:
-            way_out.end(pod)
-            count += 1
+            count += way_out.end(pod)
         except ClusterError as error:
             if not is_gone(error):
                 refused[f"{pod.namespace}/{pod.name}"] = str(error)

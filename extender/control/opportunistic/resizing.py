@@ -94,7 +94,7 @@ class Resizer:
             try:
                 self.pods.resize(pod, patch)
             except ClusterError:
-                self._forget(pod)
+                self._forget_if_whole(pod)
                 raise
         return _version_of(self.pods.read(pod))
 
@@ -109,6 +109,11 @@ class Resizer:
         """
         return self._resize(pod, resize_to_zero)
 
+    def forget(self, pod: Pod) -> None:
+        """Remove what is written down of a pod, whatever it requests."""
+        if (patch := no_annotation(self.pods.read(pod))) is not None:
+            self.pods.annotate(pod, patch)
+
     def _resize(self, pod: Pod, patch_of: Callable[[Document, RegularRequests, int], Patch | None]) -> int:
         document = self.pods.read(pod)
         requests = _written_down(document)
@@ -117,7 +122,7 @@ class Resizer:
             document = self.pods.read(pod)
         return _version_of(document)
 
-    def _forget(self, pod: Pod) -> None:
+    def _forget_if_whole(self, pod: Pod) -> None:
         """Remove what was written down of a pod, if it has its requests: a resize that failed may have been made."""
         document = self.pods.read(pod)
         patch = no_annotation(document)

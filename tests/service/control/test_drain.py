@@ -8,7 +8,7 @@ import pytest
 from extender.adapters.kube.gates import GateWriter
 from extender.control.drain import BINDINGS, PODS, POLICIES, SETTLE_SECONDS, drain, look
 from extender.control.drain_opportunistic import WayOut
-from extender.errors import ClusterError
+from extender.errors import BadAnnotation, ClusterError
 
 HOLD, NOMINATED = "dovetail.dev/hold", "dovetail.dev/nominated"
 OTHERS = "kueue.x-k8s.io/admission"
@@ -372,6 +372,7 @@ def test_each_pod_is_shown_once_it_is_done():
     assert shown == [(1, 3), (2, 3), (3, 3)]
 
 
+WRITTEN_DOWN = "dovetail.dev/regular-requests"
 REQUESTS = '{"containers":{"main":{"cpu":"2"}}}'
 
 
@@ -380,22 +381,25 @@ def opportunistic(name, *, cpu="0", annotation=REQUESTS, **more):
     made = pod(name, **more)
     made["metadata"] |= {"uid": f"uid-{name}"}
     if annotation:
-        made["metadata"]["annotations"]["dovetail.dev/regular-requests"] = annotation
+        made["metadata"]["annotations"][WRITTEN_DOWN] = annotation
     made["spec"]["containers"] = [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]
     return made
 
 
 class Pods:
-    """Restores and evicts; `refused` are refused, `protected` may not be evicted now."""
+    """Restores and evicts; `refused` are refused by name with an error, `protected` may not be evicted now."""
 
-    def __init__(self, cluster, *, refused=(), protected=()):
-        self.cluster, self.refused, self.protected, self.done = cluster, refused, protected, []
+    def __init__(self, cluster, *, refused=None, protected=()):
+        self.cluster, self.refused, self.protected, self.done = cluster, refused or {}, protected, []
 
     def restore(self, it):
         if it.name in self.refused:
-            raise Refused(403)
+            raise self.refused[it.name]
         self.done.append(("restore", it.name, gates(self.cluster, it.name)))
         of(self.cluster, it.name)["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "2"
+
+    def forget(self, it):
+        of(self.cluster, it.name)["metadata"]["annotations"].pop(WRITTEN_DOWN, None)
 
     def evict(self, it):
         if it.name in self.protected:
@@ -418,9 +422,26 @@ def test_a_held_pod_that_gave_its_requests_up_gets_them_back_before_its_gate_goe
 
 def test_one_whose_requests_do_not_come_back_stays_held_and_is_named():
     cluster = FakeCluster([opportunistic("a")])
-    _, done = way_out(cluster, refused={"a"})
+    _, done = way_out(cluster, refused={"a": Refused(403)})
     assert gates(cluster, "a") == [HOLD]
     assert done.left == {"default/a": "refused with 403"}
+
+
+@pytest.mark.parametrize("error", [BadAnnotation("cannot be read"), Refused(422), Refused(400)])
+def test_one_whose_annotation_makes_no_sense_goes_as_it_is_and_keeps_no_other_held(error):
+    cluster = FakeCluster([opportunistic("a"), pod("b"), opportunistic("c", node="n1", gates=())])
+    _, done = way_out(cluster, refused={"a": error, "c": error})
+    assert [gates(cluster, name) for name in "ab"] == [[], []]
+    assert (done.gates, done.taken_back, done.left) == (2, 0, {})
+    assert not any(WRITTEN_DOWN in of(cluster, name)["metadata"]["annotations"] for name in "ac")
+
+
+def test_one_whose_annotation_names_no_container_of_it_is_looked_at_once():
+    cluster = FakeCluster([opportunistic("a")])
+    pods = Pods(cluster)
+    pods.restore = pods.done.append
+    done = drained(cluster, way_out=WayOut(pods, pods, "promote"))
+    assert (len(pods.done), gates(cluster, "a"), done.left) == (1, [], {})
 
 
 @pytest.mark.parametrize(("way", "verb"), [("promote", "restore"), ("evict", "evict")])

@@ -116,6 +116,15 @@ def test_a_pod_of_which_nothing_is_written_is_left_as_it_is():
     assert bench.server.writes == []
 
 
+def test_what_is_written_of_a_pod_is_forgotten_once():
+    bench = Bench()
+    bench.resizer.demote(POD, GIB)
+    bench.resizer.forget(POD)
+    bench.resizer.forget(POD)
+    assert not bench.server.annotated
+    assert bench.server.writes == ["annotate", "resize", "annotate"]
+
+
 def test_a_refused_resize_removes_the_annotation_and_says_why():
     bench = Bench()
     bench.server.fail = {"resize"}
