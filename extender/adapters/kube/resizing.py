@@ -9,6 +9,12 @@ from extender.cluster.model import Pod
 from extender.errors import ClusterError
 
 
+class AnotherPod(ClusterError):
+    """A pod has the name of another that is gone: as the API server says of a write that names the UID of that."""
+
+    status = 409
+
+
 @dataclass(frozen=True, slots=True)
 class PodResizer:
     """The pods of one API server. Raises ClusterError where a call fails or the pod is another by now."""
@@ -19,7 +25,7 @@ class PodResizer:
         """Return a pod's object."""
         document: dict[str, Any] = self.api.read(pod_path(pod.namespace, pod.name))
         if (document.get("metadata") or {}).get("uid") != pod.uid:
-            raise ClusterError(f"pod {pod.namespace}/{pod.name} is another by now")
+            raise AnotherPod(f"pod {pod.namespace}/{pod.name} is another by now")
         return document
 
     def annotate(self, pod: Pod, patch: dict[str, Any]) -> None:

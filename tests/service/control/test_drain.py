@@ -6,6 +6,7 @@ import itertools
 import pytest
 
 from extender.adapters.kube.gates import GateWriter
+from extender.adapters.kube.resizing import PodResizer
 from extender.control.drain import BINDINGS, PODS, POLICIES, SETTLE_SECONDS, drain, look
 from extender.control.drain_opportunistic import WayOut
 from extender.errors import BadAnnotation, ClusterError
@@ -408,6 +409,27 @@ class Pods:
         return True
 
 
+class Anew:
+    """An API server that has another pod of the same name when it is asked first."""
+
+    def __init__(self):
+        self.uids = ["uid-another", "uid-a"]
+
+    def read(self, _path):
+        return {"metadata": {"uid": self.uids.pop(0)}}
+
+
+class Reading:
+    """Restores pods, each as `reader` reads it now."""
+
+    def __init__(self, pods, reader):
+        self.pods, self.reader, self.forget = pods, reader, pods.forget
+
+    def restore(self, it):
+        self.reader.read(it)
+        self.pods.restore(it)
+
+
 def way_out(cluster, way="promote", **more):
     pods = Pods(cluster, **more)
     return pods, drained(cluster, way_out=WayOut(pods, pods, way))
@@ -434,6 +456,14 @@ def test_one_whose_annotation_makes_no_sense_goes_as_it_is_and_keeps_no_other_he
     assert [gates(cluster, name) for name in "ab"] == [[], []]
     assert (done.gates, done.taken_back, done.left) == (2, 0, {})
     assert not any(WRITTEN_DOWN in of(cluster, name)["metadata"]["annotations"] for name in "ac")
+
+
+def test_one_that_is_made_anew_meanwhile_is_looked_at_again_and_keeps_no_other_held():
+    cluster = FakeCluster([opportunistic("a"), pod("b")])
+    pods, api = Pods(cluster), Anew()
+    done = drained(cluster, way_out=WayOut(Reading(pods, PodResizer(api)), pods, "promote"))
+    assert [gates(cluster, name) for name in "ab"] == [[], []]
+    assert (done.gates, done.left, api.uids) == (2, {}, [])
 
 
 def test_one_whose_annotation_names_no_container_of_it_is_looked_at_once():
