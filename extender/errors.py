@@ -34,6 +34,10 @@ class ClusterError(DovetailError):
         return self.status == _NOT_FOUND
 
 
+class AnswerTooLarge(ClusterError):
+    """The API server's answer is larger than is read; of a list, a smaller page may be read."""
+
+
 class UsageError(DovetailError):
     """The use of the cluster could not be measured, and of which `kind` the failure is (one word, for a metric)."""
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from extender.cluster.model import HOLD_GATE, PROMISED_ANNOTATION, Pod
 from extender.control.drain_opportunistic import WayOut, demoted, is_gone
-from extender.errors import ClusterError
+from extender.errors import AnswerTooLarge, ClusterError
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"
@@ -264,9 +264,16 @@ def _whole_list(cluster: Cluster, selector: tuple[str, str]) -> list[dict[str, A
 
 def _listed(cluster: Cluster, path: str, selector: tuple[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the objects of a list, page by page. Raises ClusterError, 410 where the next page has expired."""
-    token = ""
+    token, limit = "", _PAGE
     while True:
-        page = cluster.read(path, [selector, ("limit", str(_PAGE)), *([("continue", token)] if token else [])])
+        # At each turn: `limit` is how many objects a page may have; one that is too large is asked for again in parts.
+        try:
+            page = cluster.read(path, [selector, ("limit", str(limit)), *([("continue", token)] if token else [])])
+        except AnswerTooLarge:
+            if limit == 1:
+                raise
+            limit //= 4
+            continue
         yield from page.get("items") or ()
         token = page["metadata"].get("continue", "")
         if not token:

@@ -17,7 +17,7 @@ from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import KubeConfigMerger
 
 from extender.adapters.kube.plain_objects import plain_answer
-from extender.errors import ClusterError
+from extender.errors import AnswerTooLarge, ClusterError
 
 MOST_BYTES = 256 * 2**20
 """No answer is larger: metrics-server says some 500 bytes of each pod."""
@@ -247,14 +247,17 @@ def _first_context(files: str) -> str | None:
 
 
 def whole(reply: urllib3.BaseHTTPResponse, what: str) -> bytes:
-    """Return all of an answer; one that breaks off or does not end is a ClusterError like any other failure."""
+    """Return all of an answer; one that breaks off is a ClusterError like any other failure.
+
+    Raises AnswerTooLarge for one that does not end.
+    """
     try:
         answer = reply.read(MOST_BYTES + 1)
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise ClusterError(f"{what}: the answer broke off: {error}") from None
     if len(answer) > MOST_BYTES:
         reply.close()
-        raise ClusterError(f"{what}: the answer is larger than {MOST_BYTES:,} bytes")
+        raise AnswerTooLarge(f"{what}: the answer is larger than {MOST_BYTES:,} bytes")
     return answer
 
 

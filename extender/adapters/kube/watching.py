@@ -34,9 +34,10 @@ from extender.cluster.events import (
     PodsListed,
 )
 from extender.cluster.model import Pod
-from extender.errors import ClusterError
+from extender.errors import AnswerTooLarge, ClusterError
 
 _PAGE = 500
+"""So many objects are asked for at once; a quarter of that where they are too large, and so on."""
 _WATCH_SECONDS = 300
 _SILENCE_SECONDS = 75
 """Bookmarks come every minute: a watch that is silent for longer hangs."""
@@ -118,23 +119,29 @@ def listed(api: Api, path: str, turned: Callable[[], None] = lambda: None) -> tu
     The objects come one by one and page by page, so that no more than one page is in memory as JSON. `turned` is called
     for each page.
     """
-    first = _page(api, path, "")
-    return _objects(api, path, first, turned), first.metadata.resource_version
+    first, limit = _page(api, path, "", _PAGE)
+    return _objects(api, path, first, limit, turned), first.metadata.resource_version
 
 
-def _objects(api: Api, path: str, page: _List, turned: Callable[[], None]) -> Iterator[msgspec.Raw]:
+def _objects(api: Api, path: str, page: _List, limit: int, turned: Callable[[], None]) -> Iterator[msgspec.Raw]:
     while True:
         turned()
         yield from page.items or ()
         if not (token := page.metadata.continue_):
             return
         del page  # before the next one comes
-        page = _page(api, path, token)
+        page, limit = _page(api, path, token, limit)
 
 
-def _page(api: Api, path: str, token: str) -> _List:
-    params = [("limit", str(_PAGE))] + ([("continue", token)] if token else [])
-    return _decode_list(whole(api.get(path, params), f"GET {path}"))
+def _page(api: Api, path: str, token: str, limit: int) -> tuple[_List, int]:
+    """Return a page of so many objects, or of fewer where that is too large, and of how many."""
+    params = [("limit", str(limit))] + ([("continue", token)] if token else [])
+    try:
+        return _decode_list(whole(api.get(path, params), f"GET {path}")), limit
+    except AnswerTooLarge:
+        if limit == 1:
+            raise
+    return _page(api, path, token, limit // 4)
 
 
 def full_name(raw: msgspec.Raw) -> str:

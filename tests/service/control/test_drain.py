@@ -9,7 +9,7 @@ from extender.adapters.kube.gates import GateWriter
 from extender.adapters.kube.resizing import PodResizer
 from extender.control.drain import BINDINGS, PODS, POLICIES, SETTLE_SECONDS, drain, look
 from extender.control.drain_opportunistic import WayOut
-from extender.errors import BadAnnotation, ClusterError
+from extender.errors import AnswerTooLarge, BadAnnotation, ClusterError
 
 HOLD, NOMINATED = "dovetail.dev/hold", "dovetail.dev/nominated"
 OTHERS = "kueue.x-k8s.io/admission"
@@ -34,6 +34,7 @@ class FakeCluster:
         self.calls = []
         self.refusals = {}
         self.expired = 0
+        self.most = 500
 
     def read(self, path, params=()):
         given = dict(params)
@@ -43,6 +44,8 @@ class FakeCluster:
             if not self.knows_policies:
                 raise Refused(404)
             return self.page([{"metadata": {"name": it.rpartition("/")[2]}} for it in self.kinds[path]], given)
+        if int(given["limit"]) > self.most:
+            raise AnswerTooLarge("too large")
         bound = {"spec.nodeName=": False, "spec.nodeName!=": True}[given["fieldSelector"]]
         if "continue" in given and self.expired:
             self.expired -= 1
@@ -136,6 +139,15 @@ def test_every_gate_of_ours_goes_and_no_other():
 
     assert {name: gates(cluster, name) for name in "abcd"} == {"a": [], "b": [OTHERS], "c": [OTHERS], "d": []}
     assert (done.gates, done.left) == (2, {})
+
+
+def test_lists_that_are_too_large_are_read_in_smaller_pages():
+    cluster = FakeCluster([pod(name) for name in "abc"])
+    cluster.most = 7
+    assert drained(cluster).gates == 3
+    cluster.most = 0
+    with pytest.raises(AnswerTooLarge):
+        drained(cluster)
 
 
 def test_the_binding_goes_first_then_the_policy_then_the_gates():
