@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
 from extender.cluster.model import HOLD_GATE, PROMISED_ANNOTATION, Pod
@@ -34,6 +34,8 @@ _FRUITLESS_ROUNDS = 3
 _PAUSE_SECONDS = 1.0
 
 _EXPIRED = 410
+
+_Pod = TypeVar("_Pod")
 
 Show = Callable[[int, int], None]
 """Shows how many pods of a round are done, of how many."""
@@ -176,7 +178,7 @@ def _end_running(cluster: Cluster, way_out: WayOut) -> tuple[int, dict[str, str]
 
 
 def _running_demoted(cluster: Cluster) -> list[Pod]:
-    return [pod for document in _whole_list(cluster, _BOUND) if (pod := demoted(document)) is not None]
+    return [pod for pod in _whole_list(cluster, _BOUND, demoted) if pod is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,16 +249,23 @@ def _named(cluster: Cluster, path: str) -> tuple[str, ...] | None:
 
 def _waiting_pods(cluster: Cluster, schedulers: frozenset[str]) -> tuple[tuple[GatedPod, ...], int]:
     """Return the unbound pods that carry something of ours, and how many unbound ones name one of our schedulers."""
-    pods = [(pod, _gated_pod(pod)) for pod in _whole_list(cluster, _UNBOUND)]
-    held = tuple(pod for _, pod in pods if pod.gated or pod.promised is not None or pod.demoted is not None)
-    return held, sum(pod["spec"].get("schedulerName") in schedulers and _pending(pod) for pod, _ in pods)
+
+    def read(pod: Mapping[str, Any]) -> tuple[GatedPod, bool]:
+        return _gated_pod(pod), pod["spec"].get("schedulerName") in schedulers and _pending(pod)
+
+    pods = _whole_list(cluster, _UNBOUND, read)
+    held = tuple(pod for pod, _ in pods if pod.gated or pod.promised is not None or pod.demoted is not None)
+    return held, sum(waits for _, waits in pods)
 
 
-def _whole_list(cluster: Cluster, selector: tuple[str, str]) -> list[dict[str, Any]]:
-    """Return the pods of a list, which begins again where it expires meanwhile."""
+def _whole_list(cluster: Cluster, selector: tuple[str, str], read: Callable[[Mapping[str, Any]], _Pod]) -> list[_Pod]:
+    """Return what is read of the pods of a list, which begins again where it expires meanwhile.
+
+    No more than one page of whole pods is in memory.
+    """
     while True:
         try:
-            return list(_listed(cluster, PODS, selector))
+            return [read(pod) for pod in _listed(cluster, PODS, selector)]
         except ClusterError as error:
             if error.status != _EXPIRED:
                 raise

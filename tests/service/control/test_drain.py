@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import tracemalloc
 
 import pytest
 
@@ -375,6 +376,26 @@ def test_a_look_changes_nothing_and_finds_the_same():
     assert {verb for verb, _ in cluster.calls} == {"read"}
     assert (seen.policies, seen.bindings, [it.name for it in seen.held]) == (("gating",), ("gating",), ["a", "b"])
     assert seen.waiting == 3
+
+
+def test_a_look_needs_memory_for_no_more_than_a_page_of_pods():
+    names, padding = (f"p{number}" for number in itertools.count()), 10_000
+
+    class Many(FakeCluster):
+        def page(self, items, given):
+            if given.get("fieldSelector") != "spec.nodeName!=":
+                return super().page(items, given)
+            start = int(given.get("continue", 0))
+            whole = [{**pod(next(names), gates=(), node="n1"), "pad": str(n) * padding} for n in range(10)]
+            return {"metadata": {"continue": str(start + 1)} if start < 99 else {}, "items": whole}
+
+    tracemalloc.start()
+    try:
+        look(Many(), OURS)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4e5  # a page of ten pods has 100 kB, all of them 10 MB
 
 
 def test_each_pod_is_shown_once_it_is_done():
