@@ -26,7 +26,7 @@ class ServerSettings(_Section, frozen=True):
     address: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 10351
     threads: Annotated[int, msgspec.Meta(ge=1, le=64)] = 8
-    max_body_bytes: Annotated[int, msgspec.Meta(ge=1_024, le=2**31 - 1)] = 5 * 2**20
+    max_body_bytes: Annotated[int, msgspec.Meta(ge=1_024, le=2**31 - 1)] = 10 * 2**20
     keep_alive_seconds: Annotated[int, msgspec.Meta(ge=91, le=86_400)] = 120
     drain_seconds: Annotated[float, msgspec.Meta(ge=0, le=300)] = 5.0
 

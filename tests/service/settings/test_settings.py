@@ -19,7 +19,7 @@ server:
   address: 127.0.0.1
   port: 10351
   threads: 8
-  maxBodyBytes: 5242880
+  maxBodyBytes: 10485760
   keepAliveSeconds: 120
   drainSeconds: 5
 placement:
