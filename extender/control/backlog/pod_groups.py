@@ -73,6 +73,10 @@ class _Run:
         since = owner.created if owner is not None and owner.created > 0 else math.inf
         return len(self.ended) + len(self.starts) - bisect_left(self.starts, since)
 
+    def pods(self) -> int:
+        """Return how many pods there are, with those that count as started because they ended well."""
+        return len(self.waiting) + len(self.on_nodes) + self.ended_well()
+
     def remove(self, uid: str) -> None:
         """Take a pod out of its place."""
         self.waiting.discard(uid)
@@ -125,6 +129,11 @@ class PodGroups:
         """Say whether so many pods of a group had started, and one of the group has stayed on a node since."""
         run = self._runs.get(group)
         return run is not None and run.met >= least
+
+    def lacks_pods(self, pod: Pod) -> bool:
+        """Say whether pods are missing of a pod's group, so that it cannot start; pods that are leaving count too."""
+        run, least = self._runs.get(pod.identity.group), self.least(pod)
+        return run is not None and run.met < least and run.pods() < least
 
     def note_turn(self, group: str, amounts: Amounts) -> None:
         """Note that a plan gave a group its turn: with that it has these amounts."""

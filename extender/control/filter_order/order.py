@@ -72,14 +72,21 @@ class FilterOrder:
             task_class = position[0]
             # 3. Note that its class uses its turns, unless the pod has passed before and others refused it.
             self._questions.use_turn(pod, task_class)
-            # 4. Look its turn up in the last plan.
+            # 4. A gang of which pods are missing cannot start, whatever a plan says.
+            if self._lacks_pods(pod):
+                return Standing(waits=GANG_WAITS)
+            # 5. Look its turn up in the last plan.
             slots = self._planning.last
             standing = self._pass(slots, pod, task_class, snapshot, fits)
-            # 5. A no holds where the plan knows all that we know, or an event is sure to come. Else ask for a plan.
+            # 6. A no holds where the plan knows all that we know, or an event is sure to come. Else ask for a plan.
             if standing is None and not self._may_refuse(slots, snapshot, task_class):
                 slots = self._planning.next(task_class)
                 standing = self._pass(slots, pod, task_class, snapshot, fits, is_last_word=True)
             return standing or self._refusal(slots, pod, task_class)
+
+    def _lacks_pods(self, pod: Pod) -> bool:
+        with self._backlog.lock:
+            return self._backlog.groups.lacks_pods(pod)
 
     def _pass(
         self,

@@ -236,6 +236,28 @@ def test_a_gang_passes_whole_or_not_at_all():
     assert {asked.ask(f"m{n}") for n in range(3)} == {"a", "b"}
 
 
+def test_gangs_of_which_pods_are_missing_are_refused_without_a_plan():
+    # As many as a tenant likes; a plan for each question would keep kube-scheduler, and so everybody, waiting.
+    asked = Asked(node("a", 300))
+    asked.see(free("first"))
+    asked.ask("first")
+    before, asked.beside = asked.plans, False
+    for n in range(10):
+        asked.see(free(f"m{n}", group=f"g{n}", job=f"g{n}", least=2))
+        assert asked.ask(f"m{n}") == GANG_WAITS
+    assert asked.plans == before
+
+
+def test_a_gang_of_which_pods_have_ended_or_run_misses_none():
+    asked = Asked(node("a", 300))
+    asked.see(*(free(f"m{n}", group="g", job="g", least=3) for n in range(3)))
+    for n in range(2):
+        assert asked.ask(f"m{n}") == "a"
+        asked.bind(f"m{n}", "a")
+    asked.change("m0", finished=True, started=100.0)
+    assert asked.ask("m2") == "a"
+
+
 def test_a_gang_that_does_not_fit_leaves_the_room_to_others():
     asked = Asked(node("a", 200))
     asked.see(*(free(f"m{n}", group="g", job="g", least=3) for n in range(3)), free("p"))
