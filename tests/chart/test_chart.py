@@ -264,7 +264,7 @@ def test_the_second_scheduler_may_use_its_own_lease_alone(rendered):
 def test_settings_are_those_of_the_service(objects):
     settings = parse(yaml.safe_load(only(objects, "ConfigMap", "dovetail")["data"]["dovetail.yaml"]))
 
-    assert settings.server.max_body_bytes == 5_242_880
+    assert settings.server.max_body_bytes == 10_485_760
 
 
 def test_the_second_scheduler_calls_its_sidecar_and_waits_for_it(rendered):
