@@ -55,7 +55,8 @@ class WithoutNode:
     def scaling_up(self, snapshot: Snapshot, left: Sequence[TaskClass], before: float, most: int) -> list[TaskClass]:
         """Return at most so many classes that have waited since `before`, those that have waited for longest first.
 
-        They fit no node now but an empty one. Their queues stay within their fair shares with one more pod of each.
+        They fit no node now but an empty one. Their queues stay within their fair shares with one more pod of each; a
+        queue that has nothing yet may have one pod that is larger than that, else no node would ever be made for it.
         """
         since = {task_class: self._oldest(task_class) for task_class in left}
         waited = [task_class for task_class in left if since[task_class] <= before]
@@ -73,7 +74,7 @@ class WithoutNode:
             if row is None or now.has(pod) or not empty.has(pod):
                 continue
             more = committed[row] + layout.vector(pod.demand)
-            if dominant_shares(more, usage.total) <= usage.fair[row]:
+            if not committed[row].any() or dominant_shares(more, usage.total) <= usage.fair[row]:
                 committed[row] = more
                 chosen.append(task_class)
             if len(chosen) == most:

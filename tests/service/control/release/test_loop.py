@@ -489,6 +489,14 @@ class TestOutlets:
         scene.step(1)
         assert scene.released() == ["a4", "a3"]
 
+    def test_a_queue_that_has_nothing_scales_up_for_one_pod_that_is_larger_than_its_share(self):
+        # Five queues, 2,000 of CPU: 400 each.
+        large = (pod(f"a{n}", 700, queue=f"q{n // 2}", created=float(n)) for n in range(6))
+        scene = self.full(pod("b", 700, queue="other"), pod("c", 100, queue="r"), *large)
+        assert sorted(scene.released()) == ["a0", "a2", "a4", "c"]
+        scene.step(1)
+        assert sorted(scene.released()) == ["a0", "a2", "a4", "c"]
+
     def test_no_more_scale_up_than_the_pace_allows(self):
         scene = self.full(*(pod(f"a{n}", 100, created=float(n)) for n in range(5)), pace=2)
         assert scene.released() == ["a0", "a1"]
