@@ -68,6 +68,12 @@ class Claimants:
             return False  # some of it are not there: it could not start
         return self._lapses.may_claim(self.name(claimant))
 
+    def could_start(self, claimant: Claimant) -> bool:
+        """Whether a claimant may claim room, and if it is a gang, would have it if all nodes were empty."""
+        gang, empty = claimant.gang, self._board.snapshot.empty
+        fits = gang < 0 or self._gangs.most_if_empty(empty, gang) >= self._gangs.least[gang]
+        return bool(fits) and self.may_claim(claimant)
+
     def that_may(self, rows: Rows) -> Iterable[Claimant]:
         """Yield the first of these classes, or their gangs, that may claim room, each once; not all of very many."""
         few = len(rows) <= CLASSES_TRIED

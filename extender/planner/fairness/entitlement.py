@@ -27,6 +27,7 @@ class Entitlement:
         self._of_large_gangs = claimants.only_large_gangs()
         self.owed: dict[str, float] = {}
         self._saved_for: set[str] = set()
+        self._saves_for: dict[int, str] = {}
         self._note_owed()
 
     def holds(self, claimant: Claimant) -> bool:
@@ -50,11 +51,14 @@ class Entitlement:
         return fairness.is_due(row) or bool(self._of_large_gangs[fairness.queue[row]])
 
     def saves_at_once(self, claimant: Claimant) -> bool:
-        """Whether its queue saves for a claimant that is not due: it can start nothing else, and saves for no other."""
-        fairness, row_of = self._board.fairness, self._claimants.row
-        queue, name = fairness.queue[claimant.row], self._claimants.name(claimant)
-        others = (fairness.queue[row_of[other]] == queue for other in self.owed if other != name)
-        return bool(self._of_large_gangs[queue]) and not fairness.is_due(claimant.row) and not any(others)
+        """Whether its queue saves for a claimant that is not due: it can start nothing else, and saves for no other.
+
+        Another that cannot start, as its nodes are gone or its pods, does not count.
+        """
+        fairness, name = self._board.fairness, self._claimants.name(claimant)
+        queue = int(fairness.queue[claimant.row])
+        may = bool(self._of_large_gangs[queue]) and not fairness.is_due(claimant.row)
+        return may and self._saves_for.get(queue, name) == name
 
     def spare(self, claimant: Claimant) -> float:
         """Return which part of the cluster the claimant's queue may take and still be entitled to the claimant."""
@@ -83,7 +87,11 @@ class Entitlement:
                 continue
             queue = int(fairness.queue[row])
             part = fairness.queues.part.item(queue)
-            self.owed[name] = owed + max(part - fairness.queues.share(queue), _LEAST_SAVED * part) * seconds
+            if self._of_large_gangs[queue] and self._claimants.could_start(self._claimants.of(row)):
+                self._saves_for.setdefault(queue, name)
+            saves = fairness.is_due(row) or self._saves_for.get(queue) == name
+            more = max(part - fairness.queues.share(queue), _LEAST_SAVED * part) * seconds if saves else 0.0
+            self.owed[name] = owed + more
         for name in dict.fromkeys((*self.owed, *before.reserved)):  # in a fixed order: sums hang on it
             row = self._claimants.row.get(name, -1)
             if row < 0 or not fairness.is_due(row):

@@ -487,6 +487,34 @@ def test_a_queue_that_has_nothing_but_gangs_larger_than_its_part_saves_for_the_f
     assert pairs(planner.plan(taken(0, size=8.0), idle, 11.0)) == [(0, 0), (0, 0)]
 
 
+@pytest.mark.parametrize("lost", ["its node", "a pod"])
+def test_it_saves_for_the_next_while_the_first_cannot_start(lost):
+    # 2 nodes of 8 cores; queue 0, with a quarter of them, has a gang for each, which wants all of it. After 2 s the
+    # first loses its node or a pod: what was saved for it stays, and the quarter is for the second.
+    waiting = in_queues(
+        (0, 2, 4), (1, 99, 1), (0, 2, 4), has=[0, 16], weight=[1, 3], running=ends(*[(0, 1), (1, 1)] * 8, at=LATE)
+    )
+    here, there, nowhere = [False, True], [True, False], [True, True]
+    able = replace(
+        waiting, gang=np.array([0, -1, 1]), gang_least=np.array([2, 2]), barred=np.array([here, here, there])
+    )
+    unable = (
+        replace(able, barred=np.array([nowhere, here, there]))
+        if lost == "its node"
+        else replace(able, count=np.array([1, 99, 2]))
+    )
+    planner, full = Planner(), taken(8, 8, size=8.0)
+
+    def owed(waiting, second):
+        return planner.plan(full, waiting, float(second)).carried.owed
+
+    assert [owed(able, second) for second in range(3)] == [{"class0": 0.25 * second} for second in range(3)]
+    assert [owed(unable, second) for second in range(3, 6)] == [
+        {"class0": 0.5, "class2": 0.25 * second} for second in range(3)
+    ]
+    assert owed(able, 6) == {"class0": 0.75, "class2": 0.5}  # again only for the first
+
+
 def test_nor_does_it_before_that_where_something_smaller_of_it_waits():
     planner = Planner()
     for second in range(12):
