@@ -17,11 +17,6 @@ _NOTHING_KEPT_SECONDS, _LONGEST_NOTHING_KEPT_SECONDS = 120.0, 86_400.0
 """For so long after a turn in vain no room is kept for a pod: at first, doubled each time, and at most."""
 
 
-def holds_room(pod: Pod) -> bool:
-    """Say whether a released pod without a node holds room: kube-scheduler has not refused it, or it is nominated."""
-    return not pod.unschedulable or pod.nominated is not None
-
-
 class PodIndex:
     """Pods by UID, by phase and in their task classes.
 
@@ -133,8 +128,7 @@ class PodIndex:
     def coming(self) -> Counter[TaskClass]:
         """Return how many pods of each class are on their way to a node: they hold room, and are on none yet.
 
-        Those are the nominated ones, the released ones unless kube-scheduler refused them and they are not nominated,
-        and those that are being released.
+        Those are the nominated ones, and those that are being released.
         """
         with self.lock:
             return Counter(self._where[uid][0] for uid in self._coming())
@@ -245,6 +239,6 @@ class PodIndex:
 
     def _coming(self) -> Iterator[str]:
         """Return the UIDs of the pods that hold room and are on no node."""
-        pending = (uid for uid, pod in self._by_phase[PodPhase.PENDING].items() if holds_room(pod))
+        pending = (uid for uid, pod in self._by_phase[PodPhase.PENDING].items() if pod.awaited is not None)
         released = (uid for uid in self.writes.in_progress if uid in self._where and self._where[uid][1] in WAITING)
         return itertools.chain(self._by_phase[PodPhase.NOMINATED], pending, released)

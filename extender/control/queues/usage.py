@@ -1,9 +1,9 @@
 """What queues have of the cluster, and what they should have: one formula, for the plan, for reclaim and for people.
 
 A pod holds room, and what it demands is committed to its queue, when it is on a node, or on its way to one: nominated,
-being released, or released and not refused (`Backlog.coming`). A released pod that kube-scheduler refused, and that is
-not nominated, holds no room: else a queue with such pods would get nothing in their place. The pod's `schedulerName`
-makes no difference. A queue is active when something is committed to it or one of its pods may be released; other
+or being released (`Backlog.coming`). A released pod that is not nominated holds no room, as one that kube-scheduler
+refused, or never tries: else a queue with such pods would get nothing in their place. The pod's `schedulerName` makes
+no difference. A queue is active when something is committed to it or one of its pods may be released; other
 queues have no fair share. A queue's share is the dominant share of what is committed to it (DRF).
 
 There are two books, with a share each: what pods count as regular, and what opportunistic ones need beyond that.

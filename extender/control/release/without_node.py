@@ -12,7 +12,6 @@ from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.resources import IO_DIMENSIONS
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
-from extender.control.backlog.pods import holds_room
 from extender.control.plan_input.builder import PlanInputBuilder
 from extender.control.queues.usage import QueueUsage
 from extender.control.release.refusals import is_refused
@@ -82,10 +81,10 @@ class WithoutNode:
         return chosen
 
     def _usage(self, layout: Layout) -> QueueUsage:
-        """Return what queues have, with the released pods that are refused: nodes are being made for them."""
+        """Return what queues have, with the released pods that have no node: nodes are being made for them."""
         usage = self._input_builder.usage(layout)
-        refused = [pod for phase in _RELEASED for pod in self._backlog.at(phase) if not holds_room(pod)]
-        return usage.with_more((pod.identity.queue, layout.vector(pod.counted)) for pod in refused)
+        without = [pod for phase in _RELEASED for pod in self._backlog.at(phase) if pod.awaited is None]
+        return usage.with_more((pod.identity.queue, layout.vector(pod.counted)) for pod in without)
 
     def _oldest(self, task_class: TaskClass) -> float:
         """Return when the first in line of its pods that may be released was created; infinite where there is none."""

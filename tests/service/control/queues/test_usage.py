@@ -86,19 +86,35 @@ def minimum_by_queue(scene):
     }
 
 
-def test_a_queue_holds_what_runs_and_what_is_on_its_way_but_not_what_kube_scheduler_refused():
+def test_a_queue_holds_what_runs_and_what_is_nominated_but_not_what_is_released_to_no_node():
     scene = Scene(node("n1", cpu=1000))
     scene.see(
         pod("runs", 100, gates=(), node="n1"),
-        pod("on-its-way", 200, gates=()),
+        pod("on-its-way", 200, gates=(), nominated="n1", promised="n1"),
+        pod("error", 10, gates=(), promised="n1", errored=True),
+        pod("silent", 80, gates=()),
         pod("nominated", 50, nominated="n1", promised="n1"),
         pod("preempts", 25, gates=(), unschedulable=True, nominated="n1"),
         pod("refused", 300, gates=(), unschedulable=True),
         pod("held", 400),
         pod("gated", 500, gates=("dovetail.dev/hold", "other")),
     )
-    expected = pytest.approx((100 + 200 + 50 + 25) / 1000)
+    expected = pytest.approx((100 + 200 + 10 + 50 + 25) / 1000)
     assert [found["q"] for found in by_queue(scene).values()] == [expected] * 5
+
+
+def test_a_released_pod_that_kube_scheduler_never_tries_counts_until_it_loses_its_room():
+    scene = Scene(node("n1", cpu=1000))
+    scene.see(pod("silent", 100))
+    scene.step()
+    scene.see(pod("tried", 100, queue="r"))
+    scene.step(16)
+    scene.bind("tried")
+    scene.step(1)
+    assert [found["q"] for found in by_queue(scene).values()] == [pytest.approx(0.1)] * 5
+    scene.step(16)
+    assert scene.told_to("clear") == [("clear", "silent")]
+    assert [found.get("q", 0.0) for found in by_queue(scene).values()] == [0.0] * 5
 
 
 def test_a_pod_being_released_counts_before_anything_of_it_shows():
@@ -190,8 +206,7 @@ def committed_by_hand(scene):
     committed, parents = {}, {queue.name: queue.parent for queue in QUEUES}
     known = (scene.backlog.pod(pod.uid) for pod in scene.pods.values())
     for it in filter(None, known):
-        released = not it.gates and (not it.unschedulable or it.nominated)
-        if it.node or it.promised or released:
+        if it.node or it.nominated:
             for queue in filter(None, (it.identity.queue, parents.get(it.identity.queue))):
                 cpu, memory = committed.get(queue, (0.0, 0.0))
                 committed[queue] = (cpu + it.demand["cpu"], memory + it.demand["memory"])
@@ -236,7 +251,7 @@ def test_opportunistic_pods_have_a_share_of_their_own():
     scene.see(
         pod("regular", 100, gates=(), node="n1"),
         opportunistic("runs", 200),
-        opportunistic("coming", 300, node=None),
+        opportunistic("coming", 300, node=None, nominated="n1", promised="n1"),
         opportunistic("refused", 50, node=None, unschedulable=True),
         opportunistic("other", 400, queue="r"),
     )
