@@ -38,7 +38,7 @@ test: control-plane check ## Everything: style, types, import contracts, and eve
 	@echo "Two runs at once: $(SHARED) is shown here; all other tests write to out/other-tests.log, which follows."
 	@echo "What failed beside other work is run once more alone at the end, and only what fails there too fails."
 	@nice -n 5 $(BIN)/pytest -n 3 $(PROCESSES) -m "not ($(SHARED))" -o cache_dir=out/other-tests > out/other-tests.log 2>&1 & others=$$!; \
-		$(BIN)/pytest -n 2 $(PROCESSES) -m "$(SHARED)" -o cache_dir=out/shared-tests; shared=$$?; \
+		$(BIN)/pytest -n 2 $(PROCESSES) -m "$(SHARED)" -o cache_dir=out/shared-tests tests/integration; shared=$$?; \
 		wait $$others; others=$$?; \
 		cat out/other-tests.log; \
 		again() { echo "Once more, alone:"; $(BIN)/pytest -v --last-failed --last-failed-no-failures none -o cache_dir=$$1; }; \
