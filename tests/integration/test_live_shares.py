@@ -2,19 +2,28 @@
 
 import pytest
 
-from lab.bench.order.live import LiveCase, shares_of, watch
+from lab.bench.order.live import LiveCase, shares_of, watch_on
+from lab.controlplane.launches import CONTROL, EXTENDER, SCHEDULER
 
 _AFTER_SECONDS = 15.0
 
 
+@pytest.fixture
+def plane(control_plane):
+    """Return the control plane; what is started on it is stopped after the test."""
+    yield control_plane
+    for name in (CONTROL, SCHEDULER, EXTENDER):
+        control_plane.remove_scheduler(name)
+
+
 @pytest.mark.parametrize(("order", "in_use"), [("auto", 85), ("gates", 85), ("filter", 70)])
-def test_queues_keep_their_shares_when_every_pod_is_past_its_age(programs, pytestconfig, tell, order, in_use):
+def test_queues_keep_their_shares_when_every_pod_is_past_its_age(plane, pytestconfig, tell, order, in_use):
     # Tasks of 4 to 10 s, due from 2 s on; weights 3 and 1 on 32 slots: 24 and 8. Before Kubernetes 1.36 there are no
     # policies: with auto, too, filter alone keeps the order.
     if order == "auto" and pytestconfig.getoption("--kubernetes") != "1.36":
         in_use = 70
     case = LiveCase(80, nodes=4, seconds=(4.0, 10.0), order=order, more={"policy": {"starvedAfterSeconds": 2}})
-    looks = watch(programs, case, 32.0, lambda _look: None)
+    looks = watch_on(plane, case, 32.0, lambda _look: None)
     found = shares_of(case, looks, after=_AFTER_SECONDS)
     oldest = max(seconds for look in looks for seconds in look.oldest.values())
     tell(
