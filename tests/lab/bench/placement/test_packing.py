@@ -13,7 +13,7 @@ from lab.bench.commands import bench
 from lab.bench.placement.packing import MeasuredWorkload, measure, replay
 from lab.bench.placement.rankings import rankings
 from lab.bench.placement.traces import GPU, PodShape, TraceCluster, openb_variants
-from lab.report.rows import Report
+from lab.report.rows import Report, Row
 
 TRACES = Path(__file__).parents[4].parent / "shared" / "traces"
 RANKINGS = {ranking.name: ranking for ranking in rankings(Placement())}
@@ -108,16 +108,16 @@ def test_a_folder_of_traces_that_is_not_there_is_refused_before_anything_runs(tm
     assert "does not exist" in result.output
 
 
-@pytest.mark.slow
 def test_without_traces_all_benchmarks_go_on_and_name_what_was_skipped(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # The longest ones have tests of their own: the cluster, the order and the measures of packing.
+    # All others have tests of their own.
     monkeypatch.setattr(commands, "_programs_if_any", lambda: None)
-    for longest in ("_order", "_packing"):
-        monkeypatch.setattr(commands, longest, lambda _: Report([]))
+    others = ("extender", "simulator", "loops", "order", "packing")
+    for name in others:
+        monkeypatch.setattr(commands, f"_{name}", lambda _, name=name: Report([Row(name, 1.0, "")]))
     result = CliRunner().invoke(bench, ["--quick", "--json"])
     assert "placement: skipped: no workload traces at ../shared/traces" in result.stderr
-    assert "rows" in json.loads(result.stdout)
+    assert [row["id"] for row in json.loads(result.stdout)["rows"]] == list(others)
 
 
 def test_an_unknown_ranking_is_refused_with_those_that_are_known(tmp_path):
