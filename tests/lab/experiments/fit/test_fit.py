@@ -89,7 +89,7 @@ def _run(more):
 
 
 def test_a_measurement_is_the_mean_over_seeds_of_runs_of_the_baselines():
-    size = FitSize("suite:jobs=2", "tetris:8")
+    size = FitSize("suite:jobs=1", "tetris:4")
     one, two, both = (measure(SUITE, size, seeds, Path(), Parameters()) for seeds in ([1], [2], [1, 2]))
     plain = [place for place, cell in enumerate(SUITE.cells) if len(cell.columns) == 1]
     ones, twos, boths = (np.array(each.cells)[plain] for each in (one, two, both))
