@@ -101,7 +101,11 @@ class Channel(HTTPChannel):  # type: ignore[misc] # waitress has no types
 
     def received(self, data: bytes) -> bool:
         """Take in what has come, and say whether it was taken."""
-        taken = bool(super().received(data))
+        try:
+            taken = bool(super().received(data))
+        except ValueError:  # a Content-Length of more digits than Python reads as a number
+            self.end()
+            return False
         if self.request is not self.receiving:
             self.receiving, self.begun_at = self.request, time.time()
         self.has_asked = self.has_asked or bool(self.requests)

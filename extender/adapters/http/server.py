@@ -28,8 +28,7 @@ _UNFINISHED = 8
 _LULL_SECONDS = 1.0
 """At the end a connection that has been used within this time is kept open: the next request may be on its way."""
 
-_HEADER_BYTES = 2**12
-"""A Content-Length that fits has fewer digits than Python refuses to read as a number."""
+_HEADER_BYTES = 2**14
 
 _IN_MEMORY_BYTES = 2**24
 """A larger body waits in a temporary file: whole nodes of some 8,000 machines fit."""

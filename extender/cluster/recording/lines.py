@@ -157,13 +157,19 @@ def lines_in(stream: BinaryIO, file: str) -> Iterator[bytes]:
         yield text
 
 
+def refuse_gzip(where: str, text: bytes) -> None:
+    """Raise TraceError where the beginning of a file is that of gzip."""
+    if text.startswith(_GZIP):
+        raise TraceError(f"{where}: this is gzip; accepted: the file that gunzip makes of it")
+
+
 def placed(lines: Iterable[bytes], file: str) -> Iterator[tuple[str, bytes]]:
     """Yield where each line is, and the line; blank ones at the end are left out. Raises TraceError for gzip."""
     blank: tuple[str, bytes] | None = None
     for number, text in enumerate(lines, 1):
         where = f"{file}, line {number}"
-        if number == 1 and text.startswith(_GZIP):
-            raise TraceError(f"{where}: this is gzip; accepted: the file that gunzip makes of it")
+        if number == 1:
+            refuse_gzip(where, text)
         if not text.strip():
             blank = blank or (where, text)
             continue

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from extender.cluster.recording.lines import refuse_gzip
 from extender.errors import TraceError
 from lab.sim.files.format import RESOURCES, JobLine, StageLine, is_resource
 from lab.sim.files.mistakes import decoded, mistake, not_text, shown
@@ -46,8 +47,8 @@ def json_lines(path: Path, kind: type[Line]) -> Iterator[tuple[str, Line]]:
             raise TraceError(f"{where}: the key {error.args[0]!r} stands twice in one object; accepted: once") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             cut = "" if text.endswith(b"\n") else "; the file ends within this line: is it cut off?"
-            said = not_text(text) or f"not one JSON object: {error}{cut}"
-            raise TraceError(f"{where}: {said}; accepted: one JSON object on each line") from None
+            said = not_text(text) or f"not one JSON object: {error}"
+            raise TraceError(f"{where}: {said}{cut}; accepted: one JSON object on each line") from None
         yield where, line
 
 
@@ -132,6 +133,7 @@ def _texts(path: Path, *, whole: bool = False) -> Iterator[tuple[str, bytes]]:
                 if whole and not text.endswith(b"\n") and not not_text(text):
                     raise TraceError(f"{where}: the file ends within this line; end the last line with a newline")
                 if number == 1:
+                    refuse_gzip(where, text)
                     text = text.removeprefix(codecs.BOM_UTF8)
                 if whole or text.strip():
                     yield where, text

@@ -35,8 +35,6 @@ def shown(name: str) -> str:
 
 def not_text(text: bytes) -> str:
     """Return in words where a text stops to be UTF-8, "" where it is."""
-    if text.startswith(b"\x1f\x8b"):
-        return "gzip, not text: gunzip it first"
     try:
         text.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from extender.cluster.recording.lines import refuse_gzip
 from extender.errors import TraceError
 from lab.sim.files.format import MOST_SECONDS, JobLine, StageLine
 from lab.sim.files.lines import LONGEST_LINE
@@ -90,6 +91,7 @@ def wfformat_job(path: Path) -> Iterator[tuple[str, JobLine]]:
         raise TraceError(f"{where} cannot be read: {error.strerror}") from None
     if len(text) > LONGEST_LINE:
         raise TraceError(f"{where}: over {LONGEST_LINE} bytes; accepted: at most as many")
+    refuse_gzip(where, text)
     text = text.removeprefix(codecs.BOM_UTF8)
     try:
         document = msgspec.json.decode(text, type=_Document)

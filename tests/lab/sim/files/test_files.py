@@ -286,7 +286,7 @@ def test_a_mistake_in_csv_names_the_line(tmp_path, machines, text, said):
 def test_a_compressed_csv_file_is_no_text_and_not_one_that_is_cut_off(tmp_path, machines):
     path = tmp_path / "jobs.csv"
     path.write_bytes(gzip.compress(b"job,seconds,cpu\na,10,1\n", mtime=0))
-    with pytest.raises(TraceError, match="line 1: gzip, not text: gunzip it first; accepted: CSV in UTF-8"):
+    with pytest.raises(TraceError, match="line 1: this is gzip; accepted: the file that gunzip makes of it"):
         workload_of(path, machines_of(machines))
 
 

@@ -113,7 +113,7 @@ def test_a_workflow_is_a_workload_of_one_job(tmp_path):
         (b'{"x": ' + b"[" * 100_000, ": not one JSON document: maximum recursion depth exceeded"),
         (b'{"workflow": {"tasks": 1}, "x": ' + b"[" * 100_000, ": field workflow.tasks: accepted: a list or null"),
         (b'{"workflow": {"tasks": [1]}, "x": ' + b"[" * 100_000, ": field workflow.tasks[0]: accepted: an object"),
-        (gzip.compress(b"{}", mtime=0), ": gzip, not text: gunzip it first; accepted: one JSON document in UTF-8"),
+        (gzip.compress(b"{}", mtime=0), ": this is gzip; accepted: the file that gunzip makes of it"),
         ("{}".encode("utf-16"), ": not UTF-8 text, from byte 0 on; accepted: one JSON document in UTF-8"),
         (b"[]", ": an empty list; accepted: one JSON object, with workflow, name"),
         (b"null", ": null; accepted: one JSON object, with workflow, name"),
