@@ -83,8 +83,8 @@ class WithoutNode:
     def _usage(self, layout: Layout) -> QueueUsage:
         """Return what queues have, with the released pods that have no node: nodes are being made for them."""
         usage = self._input_builder.usage(layout)
-        without = [pod for phase in _RELEASED for pod in self._backlog.at(phase) if pod.awaited is None]
-        return usage.with_more((pod.identity.queue, layout.vector(pod.counted)) for pod in without)
+        nodeless = [pod for phase in _RELEASED for pod in self._backlog.at(phase) if pod.awaited is None]
+        return usage.with_more((pod.identity.queue, layout.vector(pod.counted)) for pod in nodeless)
 
     def _oldest(self, task_class: TaskClass) -> float:
         """Return when the first in line of its pods that may be released was created; infinite where there is none."""

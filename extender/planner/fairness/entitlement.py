@@ -53,12 +53,13 @@ class Entitlement:
     def saves_at_once(self, claimant: Claimant) -> bool:
         """Whether its queue saves for a claimant that is not due: it can start nothing else, and saves for no other.
 
-        Another that cannot start, as its nodes are gone or its pods, does not count.
+        Another that cannot start, as its nodes or its pods are gone, does not count.
         """
         fairness, name = self._board.fairness, self._claimants.name(claimant)
         queue = int(fairness.queue[claimant.row])
-        may = bool(self._of_large_gangs[queue]) and not fairness.is_due(claimant.row)
-        return may and self._saves_for.get(queue, name) == name
+        if not self._of_large_gangs[queue] or fairness.is_due(claimant.row):
+            return False
+        return self._saves_for.get(queue, name) == name
 
     def spare(self, claimant: Claimant) -> float:
         """Return which part of the cluster the claimant's queue may take and still be entitled to the claimant."""
