@@ -3,21 +3,37 @@
 Not in Tetris. Shortest remaining time leaves the largest jobs for the end, where their stages run one after the other
 on an emptying cluster; Graphene (section 6) bounds a schedule by the same two, the critical path and the work. They go
 before others, the longest chain first, but not before small jobs: those cost them next to nothing, and gain the most.
+A job of which no stage waits for another has no chain, but where its few tasks take long it comes last all the same:
+it counts as a chain of one task if it is thin, which is to say that others hardly notice whether it runs.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.arrays import Floats
 
-def critical(path: NDArray[np.float64], left_seconds: float, *, tail: float) -> NDArray[np.bool_]:
-    """Return which jobs [J] must not wait: their `path` [J] takes at least `tail` of the seconds that all work takes.
+_THIN = 0.05
+"""The part of the cluster that a thin job takes, in the mean, if it runs for as long as its longest task."""
+
+
+def chain_seconds(path: Floats, longest: Floats, work: Floats) -> Floats:
+    """Return the seconds that each job still takes, however much it is given [J]; 0 where more machines help.
+
+    `path` [J] is the longest chain of its stages, 0 where no stage waits for another; `longest` [J] the seconds of its
+    longest task, of those that are open; `work` [J] its remaining work (policy.remaining).
+    """
+    return np.where(path > 0, path, np.where(work <= _THIN * longest, longest, 0.0))
+
+
+def critical(chain: Floats, left_seconds: float, *, tail: float) -> NDArray[np.bool_]:
+    """Return which jobs [J] must not wait: their `chain` [J] takes at least `tail` of the seconds that all work takes.
 
     With `tail` infinite nobody is critical.
     """
-    return np.asarray(path >= tail * left_seconds)
+    return np.asarray(chain >= tail * left_seconds)
 
 
-def small(work: NDArray[np.float64], *, part: float) -> NDArray[np.bool_]:
+def small(work: Floats, *, part: float) -> NDArray[np.bool_]:
     """Return the smallest jobs by remaining work [J], as many as together are at most this part of all work."""
     order = np.argsort(work, kind="stable")
     upto = np.cumsum(work[order])

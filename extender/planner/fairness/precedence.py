@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from extender.arrays import Floats
 from extender.cluster.waiting import Waiting
 from extender.planner.tuning import Policy
-from extender.policy.critical import critical, small
+from extender.policy.critical import chain_seconds, critical, small
 
 _ABOVE = 1e6
 """More than any two scores differ: at most 6 in alignment, and m x 6 x the number of classes in remaining work."""
@@ -19,12 +19,16 @@ def before_others(policy: Policy, waiting: Waiting, last: NDArray[np.bool_]) -> 
     jobs, the longest chain first.
     """
     before = np.zeros(len(last))
-    path = waiting.jobs.path
-    if path is not None and np.isfinite(waiting.left_seconds):
-        decides = critical(path, waiting.left_seconds, tail=policy.tail)
+    if np.isfinite(waiting.left_seconds):
+        jobs = waiting.jobs
+        longest = np.zeros(len(jobs.names))
+        np.maximum.at(longest, waiting.job, waiting.duration)
+        path = np.zeros(len(longest)) if jobs.path is None else jobs.path
+        chain = chain_seconds(path, longest, jobs.work)
+        decides = critical(chain, waiting.left_seconds, tail=policy.tail)
         if decides.any():
-            first = np.where(decides, 1.0 + np.unique(path, return_inverse=True)[1], 0.0)
-            first[small(waiting.jobs.work, part=policy.small)] = len(path) + 1
+            first = np.where(decides, 1.0 + np.unique(chain, return_inverse=True)[1], 0.0)
+            first[small(jobs.work, part=policy.small)] = len(chain) + 1
             before = _ABOVE * first[waiting.job]
     before[last] = _ABOVE * (len(waiting.jobs.names) + 2)
     return before

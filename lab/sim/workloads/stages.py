@@ -109,9 +109,9 @@ class StageTable:
     def path(self) -> Floats:
         """The least seconds of each stage with the longest chain of stages after it [S], by expected durations.
 
-        It is 0 in jobs of several tasks of which no stage waits for another: there is no chain.
+        It is 0 in jobs of which no stage waits for another: there is no chain.
         """
-        path, chained = self.expected.copy(), self.job_tasks == 1
+        path, chained = self.expected.copy(), np.zeros(len(self.job_tasks), dtype=np.bool_)
         for stage in range(len(path) - 1, -1, -1):  # children come after their parents
             path[stage] += path[self.children[stage]].max(initial=0.0)
             chained[self.job[stage]] |= len(self.children[stage]) > 0

@@ -1,12 +1,18 @@
 import numpy as np
 
-from extender.policy.critical import critical, small
+from extender.policy.critical import chain_seconds, critical, small
 
 
 def test_a_job_is_critical_if_its_own_chain_is_long_beside_all_that_is_left():
-    path = np.array([10.0, 25.0, 26.0])
-    assert critical(path, 100.0, tail=0.25).tolist() == [False, True, True]
-    assert not critical(path, 100.0, tail=np.inf).any()
+    chain = np.array([10.0, 25.0, 26.0])
+    assert critical(chain, 100.0, tail=0.25).tolist() == [False, True, True]
+    assert not critical(chain, 100.0, tail=np.inf).any()
+
+
+def test_a_job_of_few_long_tasks_is_a_chain_and_one_of_many_is_none():
+    path, longest = np.array([60.0, 0, 0]), np.array([40.0, 40, 40])
+    work = np.array([30.0, 2, 2.1])  # for 40 s a twentieth of the cluster does 2 s of its work
+    assert chain_seconds(path, longest, work).tolist() == [60, 40, 0]
 
 
 def test_the_smallest_jobs_that_together_are_a_part_of_all_work_are_small():

@@ -18,3 +18,13 @@ def test_the_last_of_a_stage_go_before_small_jobs_and_these_before_long_chains_t
     assert np.argsort(-before).tolist() == [5, 4, 1, 2, 0, 3]
     assert before[3] == 0
     assert np.diff(np.sort(before)).min() >= 1e6  # more than any two scores differ
+
+
+def test_a_thin_job_of_long_tasks_goes_before_wide_ones_that_no_chain_is_known_of():
+    waiting = tasks((0, 9, (1,)), (1, 1, (1,)), work=[9, 1])
+    waiting = replace(waiting, duration=np.array([30.0, 30.0]), left_seconds=100.0)
+    assert waiting.jobs.path is None
+    policy, last = Policy(small=0.0), np.zeros(2, dtype=np.bool_)
+    before = before_others(policy, waiting, last)
+    assert before[1] > 0 == before[0]
+    assert not before_others(policy, replace(waiting, left_seconds=np.inf), last).any()
