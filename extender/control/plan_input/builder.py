@@ -162,6 +162,7 @@ class PlanInputBuilder:
                 finished=self._finished(row_classes),
                 jobs=jobs.jobs,
                 running=self._running.at(now, layout) if asks else None,
+                left_seconds=jobs.left_seconds,
                 priority=arrays.priority,
                 behind=jobs.behind_of(row_classes),
                 barred=arrays.barred,

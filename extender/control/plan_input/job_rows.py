@@ -13,14 +13,18 @@ from extender.control.backlog.backlog import Backlog, Job, PodPhase, TaskClass
 from extender.control.plan_input.running import ENDLESS
 from extender.control.queues.tree import QueueTree
 from extender.control.queues.usage import CommittedPods, QueueUsage, opportunistic_by, regular_by
-from extender.policy.remaining import remaining_work, work_per_task
+from extender.policy.remaining import remaining_work, work_by_resource
 
 
 @dataclass(frozen=True, slots=True)
 class JobRows:
-    """The planner's `jobs`, the row of each job in it, and how many jobs of its FIFO queue are before it."""
+    """The planner's `jobs`, the row of each job in it, and how many jobs of its FIFO queue are before it.
+
+    `left_seconds` is how long all that they have left keeps the cluster busy, by the resource of which it needs most.
+    """
 
     jobs: Jobs
+    left_seconds: float
     rows: Mapping[Job, int]
     behind: Mapping[Job, int]
 
@@ -60,7 +64,7 @@ class JobRowsBuilder:
         # 3. What each row has committed, and what it has left to do. What runs until somebody deletes it has no end.
         left = np.array([_to_end(task_class) for task_class in classes], dtype=np.int64) - cannot_start
         left += np.where((left <= 0) & (cannot_start > 0), 0, self._not_created_yet(classes))
-        work = remaining_work(work_per_task(demand, seconds, usage.total), left, row, len(names))
+        busy = work_by_resource(demand, seconds, usage.total)
         return JobRows(
             jobs=Jobs(
                 names=names,
@@ -70,11 +74,12 @@ class JobRowsBuilder:
                 opportunistic=opportunistic_by(row, pods.opportunistic, demand, len(names))
                 if pods.opportunistic.any()
                 else None,
-                work=work,
+                work=remaining_work(busy.sum(axis=1), left, row, len(names)),
                 queue_names=usage.queues,
                 queue_weight=usage.fair,
                 groups=self._tree.groups(usage.queues),
             ),
+            left_seconds=float((left @ busy).max(initial=0.0)),
             rows=rows,
             behind=self._behind(jobs),
         )

@@ -51,3 +51,14 @@ def test_pods_that_gates_of_others_hold_make_nobody_of_their_queue_due_later():
     assert scene.releaser.input_builder.build(layout, scene.now).waiting.jobs.work.tolist() == [0.0, 30.0]
     scene.see(pod("j0", **many))
     assert scene.releaser.input_builder.build(layout, scene.now).waiting.jobs.work.tolist() == [99 * 360.0, 30.0]
+
+
+def test_a_job_of_few_long_tasks_does_not_come_last():
+    scene = Scene(node("n1"))
+    scene.see(*(pod(f"short{n}", 500, job=f"short{n}", duration=40.0) for n in range(10)))
+    scene.see(pod("long", 40, job="long", duration=600.0))
+    waiting = scene.releaser.input_builder.build(scene.ledger.snapshot(scene.now).layout, scene.now).waiting
+    assert waiting.left_seconds == 10 * 0.5 * 40 + 0.04 * 600  # of the node's CPU
+    scene.step()
+    scene.step(1)
+    assert sorted(scene.released()) == ["long", "short0"]
