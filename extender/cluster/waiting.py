@@ -108,9 +108,9 @@ class Jobs:
     (policy.remaining); `queue` [J] the row of its queue; `weight` [J] its weight among the jobs of that queue;
     `queue_weight` [Q] the queue's fair share, in any unit; `groups` has weights, minimums and parents (None: the
     weights are `queue_weight`, without minimums and parents). `path` [J] is the least seconds that it still takes,
-    however much it is given: the longest chain of its stages that have not ended (None: not known), 0 where it has
-    several tasks, and no stage of it waited for another: then there is no chain. `opportunistic` [J, R] is what their
-    opportunistic tasks need beyond what was promised (None: there are none).
+    however much it is given: the longest chain of its stages that have not ended (None: not known), 0 where no stage of
+    it waited for another: then there is no chain. `opportunistic` [J, R] is what their opportunistic tasks need beyond
+    what was promised (None: there are none).
     """
 
     names: Sequence[str]
