@@ -11,12 +11,13 @@ from lab.experiments.delay.scans import CPU_HEAVY
 
 
 def parts(scale: DelayScale, seeds: Sequence[int], traces: Path) -> list[DelayPart]:
-    """Return the parts of the experiment at this scale, over these seeds."""
+    """Return the parts of the experiment at this scale, over these seeds; the long ones have the first seed only."""
+    first = seeds[:1]
     return [
         small(scale, seeds),
-        sticky(scale, seeds[: scale.long_seeds]),
+        sticky(scale, first),
         wait(scale, seeds),
-        bins(scale, seeds[: scale.long_seeds], "io", "IO-heavy jobs in Facebook's sizes (5.1.1, table 2)", 1.0),
-        bins(scale, seeds[: scale.long_seeds], "cpu", "CPU-heavy jobs in Facebook's sizes (5.1.2)", CPU_HEAVY),
-        *(yahoo(traces, name, 2, seeds[:1], brief=scale.brief) for name in ("yahoo19", "yahoo59")),
+        bins(scale, first, "io", "IO-heavy jobs in Facebook's sizes (5.1.1, table 2)", 1.0),
+        bins(scale, first, "cpu", "CPU-heavy jobs in Facebook's sizes (5.1.2)", CPU_HEAVY),
+        *(yahoo(traces, name, 2, first, brief=scale.brief) for name in ("yahoo19", "yahoo59")),
     ]

@@ -14,9 +14,8 @@ class DelayScale:
     """The sizes of all parts.
 
     `small`: the number of jobs by their number of maps. `sticky`: the numbers of concurrent jobs, each of `sticky_maps`
-    maps. `waits`: in seconds, for `wait_jobs` jobs. `bins`: maps of a job and the number of such jobs, with a mean
-    `gap` in seconds between jobs. `at_once`: the number of jobs at a time, in parts that keep it fixed. Sticky slots
-    and bins use at most `long_seeds` seeds. `brief` leaves out the variants of the Yahoo traces.
+    maps. `waits`: in seconds, for `wait_jobs` jobs. `bins`: maps of a job and the number of such jobs. `at_once`: the
+    number of jobs at a time, in parts that keep it fixed. `brief` leaves out the variants of the Yahoo traces.
     """
 
     about: str
@@ -26,12 +25,10 @@ class DelayScale:
     small: Mapping[int, int]
     sticky: Sequence[int]
     sticky_maps: int
-    long_seeds: int
     waits: Sequence[float]
     wait_jobs: int
     at_once: int
     bins: Sequence[tuple[int, int]]
-    gap: float
     brief: bool = False
 
 
@@ -46,12 +43,10 @@ FULL = DelayScale(
     small={3: 600, 10: 300, 100: 60},
     sticky=(5, 10, 20, 50),
     sticky_maps=180,
-    long_seeds=1,
     waits=(0, 1, 2, 3, 5, 10),
     wait_jobs=200,
     at_once=50,
     bins=BINS,
-    gap=14.0,
 )
 QUICK = DelayScale(
     about="A small form, which shows that everything works; its numbers are not to be quoted.",
@@ -61,11 +56,9 @@ QUICK = DelayScale(
     small={3: 40, 10: 20, 100: 10},
     sticky=(10, 50),
     sticky_maps=12,
-    long_seeds=1,
     waits=(0, 1, 5),
     wait_jobs=30,
     at_once=10,
     bins=((1, 8), (2, 4), (10, 4), (50, 2), (200, 1)),
-    gap=14.0,
     brief=True,
 )

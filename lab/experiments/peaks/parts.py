@@ -7,7 +7,7 @@ from pathlib import Path
 from extender.policy.peak import PeakTuning
 from lab.experiments.peaks.predictors import AUTO, ORACLE, PREDICTORS, WORDS
 from lab.experiments.peaks.replay import HORIZONS, MAIN, PeakOutcome, PeakRun, PeakSetup
-from lab.experiments.peaks.scales import PeakScale
+from lab.experiments.peaks.scales import CORES, NODES, PeakScale
 from lab.experiments.peaks.trace import STEP_SECONDS
 from lab.experiments.sections import Figure, Listing, Plot, Section
 from lab.experiments.seeds import Seeds, seed_words
@@ -50,7 +50,7 @@ class PeakPart:
 
 def parts(scale: PeakScale, seeds: Sequence[int], traces: Path) -> list[PeakPart]:
     """Return the parts of the experiment at this scale, over these seeds."""
-    setup = PeakSetup(scale.nodes, scale.cores, scale.steps, traces)
+    setup = PeakSetup(NODES, CORES, scale.steps, traces)
     histories = {
         f"{_words(warm_up)} of {_words(samples)}": (
             replace(setup, tuning=PeakTuning(warm_up_seconds=warm_up * STEP_SECONDS), samples=samples),

@@ -15,7 +15,7 @@ from lab.experiments.tetris.runs import Setup
 class Knobs:
     """The values that sweeps go through.
 
-    Of the unpublished values' ends the first `ranges` of each workload, over `range_seeds` seeds.
+    Of the unpublished values' ends the first `ranges` of each workload, over one seed.
     """
 
     fairness: Sequence[float]
@@ -25,7 +25,6 @@ class Knobs:
     tail: Sequence[float]
     loss: Sequence[float]
     ranges: int
-    range_seeds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,6 @@ FULL = TetrisScale(
         tail=(0.1, 0.25, 0.5, math.inf),
         loss=(0, 0.25, 0.5, 1),
         ranges=100,
-        range_seeds=1,
     ),
 )
 QUICK = TetrisScale(
@@ -83,6 +81,5 @@ QUICK = TetrisScale(
         tail=(0.25, math.inf),
         loss=(0, 0.5),
         ranges=2,
-        range_seeds=1,
     ),
 )

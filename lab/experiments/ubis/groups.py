@@ -101,8 +101,8 @@ def task_seconds(outcome: UbisOutcome) -> float:
 
 
 def share(outcome: UbisOutcome) -> float:
-    """Return the percentage of starts that were opportunistic."""
-    return outcome.share
+    """Return the percentage of all starts that were opportunistic."""
+    return 100.0 * outcome.counts.opportunistic / outcome.counts.starts
 
 
 def preempted(outcome: UbisOutcome) -> float:

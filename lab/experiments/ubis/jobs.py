@@ -193,7 +193,7 @@ _JOBS: dict[str, tuple[Sequence[StageShape], float, float]] = {
 
 
 def chain_seconds(workload: Workload) -> float:
-    """Return how long the longest chain of stages takes, each as long as its longest task: no schedule is faster."""
+    """Return when the longest chain of stages ends, each as long as its longest task: no schedule is faster."""
     longest = 0.0
     for job in workload.jobs:
         ends: list[float] = []

@@ -24,7 +24,7 @@ from lab.experiments.ubis.groups import (
     total_job_seconds,
     with_seeds,
 )
-from lab.experiments.ubis.jobs import PIPELINES, chain_seconds
+from lab.experiments.ubis.jobs import PIPELINES
 from lab.experiments.ubis.runs import HEARTBEAT_SECONDS, UbisOutcome, UbisRun
 
 FIXED = (0.8, 0.9)
@@ -41,10 +41,7 @@ def slower_jobs(ours: UbisOutcome, base: UbisOutcome) -> float:
 
 def bound(results: Results, base: UbisRun, seeds: Sequence[int]) -> Seeds:
     """Return by how many percent the makespan of a run could be less at most: its longest chain of stages stays."""
-    runs = with_seeds(base, seeds)
-    return Seeds(
-        tuple(100.0 * (1.0 - chain_seconds(run.jobs.workload(run.seed)) / results[run].makespan) for run in runs)
-    )
+    return over(results, base, seeds, lambda outcome: 100.0 * (1.0 - outcome.chain / outcome.makespan))
 
 
 def later_jobs(ours: UbisOutcome, base: UbisOutcome) -> float:

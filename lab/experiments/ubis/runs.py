@@ -10,7 +10,7 @@ from extender.cluster.resources import CPU_INDEX
 from extender.control.preemption.overload import Limits, Pressure
 from extender.planner import Planner, Scheduler
 from lab.experiments.ubis.alibaba_jobs import AlibabaJobs
-from lab.experiments.ubis.jobs import Pipelines, SleepJobs
+from lab.experiments.ubis.jobs import Pipelines, SleepJobs, chain_seconds
 from lab.sim.engine import clock
 from lab.sim.engine.outcome import Outcome
 from lab.sim.engine.use.record import OpportunisticOutcome
@@ -18,7 +18,7 @@ from lab.sim.engine.use.sampling import Sampling
 from lab.sim.opportunistic.ubis import Ubis, UbisSettings
 from lab.sim.parallel import Tell
 from lab.sim.schedulers.bound import CpuAndMemory
-from lab.sim.workloads.workload import Job, Workload
+from lab.sim.workloads.workload import Workload
 
 HEARTBEAT_SECONDS = 1.0
 """Every node reports every second (5.A), in runs with and without opportunistic tasks alike."""
@@ -108,11 +108,6 @@ class UbisOutcome:
     evicted_for: dict[str, int] = field(default_factory=dict)
 
     @property
-    def share(self) -> float:
-        """The percentage of all starts that were opportunistic."""
-        return 100.0 * self.counts.opportunistic / self.counts.starts
-
-    @property
     def preempted(self) -> float:
         """The percentage of all starts that were evicted, or killed as opportunistic ones."""
         return 100.0 * (self.counts.evicted + self.counts.killed_opportunistic) / self.counts.starts
@@ -180,17 +175,8 @@ def figures_of(outcome: Outcome, workload: Workload) -> UbisOutcome:
         queue_names=tuple(outcome.queue_names),
         decision_seconds=outcome.speed.plan_seconds / max(outcome.speed.plans, 1),
         counts=counts,
-        chain=max(map(_chain_end, workload.jobs)) - workload.jobs[0].arrives_at,
+        chain=chain_seconds(workload) - workload.jobs[0].arrives_at,
     )
-
-
-def _chain_end(job: Job) -> float:
-    """Return when a job has ended that gets all that it wants as it arrives."""
-    ends: list[float] = []
-    for stage in job.stages:
-        begin = max((ends[parent] for parent in stage.parents), default=job.arrives_at)
-        ends.append(begin + float(stage.durations.max()))
-    return max(ends)
 
 
 def _by_job(workload: Workload, stage: Rows, figure: Callable[[Mask], np.float64]) -> dict[str, float]:

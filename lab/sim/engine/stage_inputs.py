@@ -54,26 +54,12 @@ class StageInputs:
     def start(self, stage: Rows, task: Rows, node: Rows, reads_block: Mask) -> None:
         """Note that tasks [A] start on these nodes; `reads_block` [A] says which of them read a block."""
         self.unstarted[task] = False
-        readers = np.flatnonzero(reads_block)
-        if len(readers):
-            copies = self.copies[task[readers]]
-            cells = self._local_row[stage[readers], None] * self._nodes + copies
-            np.subtract.at(self._local.values.reshape(-1), cells[copies >= 0], 1)
-        row = self._ran_row[stage]
-        read_later = row != _NO_ROW
-        np.add.at(self._ran.values.reshape(-1), row[read_later] * self._nodes + node[read_later], 1)
+        self._move(1, stage, task, node, np.flatnonzero(reads_block))
 
     def come_back(self, stage: Rows, task: Rows, node: Rows) -> None:
         """Note that tasks [A] that ran on these nodes wait again."""
         self.unstarted[task] = True
-        readers = np.flatnonzero(self._local_row[stage] != _NO_ROW)
-        if len(readers):
-            copies = self.copies[task[readers]]
-            cells = self._local_row[stage[readers], None] * self._nodes + copies
-            np.add.at(self._local.values.reshape(-1), cells[copies >= 0], 1)
-        row = self._ran_row[stage]
-        read_later = row != _NO_ROW
-        np.subtract.at(self._ran.values.reshape(-1), row[read_later] * self._nodes + node[read_later], 1)
+        self._move(-1, stage, task, node, np.flatnonzero(self._local_row[stage] != _NO_ROW))
 
     def close(self, stage: int) -> None:
         """Note that all tasks of a stage have ended."""
@@ -91,6 +77,16 @@ class StageInputs:
         """Return the bytes per second [A] that shuffling tasks read on their own nodes."""
         rates: Floats = self.rates.values[rates_row, node]
         return rates
+
+    def _move(self, started: int, stage: Rows, task: Rows, node: Rows, readers: Rows) -> None:
+        """Count tasks [A], of which `readers` read a block, as started (1) or as waiting again (-1) on these nodes."""
+        if len(readers):
+            copies = self.copies[task[readers]]
+            cells = self._local_row[stage[readers], None] * self._nodes + copies
+            np.subtract.at(self._local.values.reshape(-1), cells[copies >= 0], started)
+        row = self._ran_row[stage]
+        read_later = row != _NO_ROW
+        np.add.at(self._ran.values.reshape(-1), row[read_later] * self._nodes + node[read_later], started)
 
     def _open_blocks(self, stage: int) -> None:
         first, count = int(self._table.first_task[stage]), int(self._table.tasks[stage])
