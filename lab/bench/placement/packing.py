@@ -6,7 +6,7 @@ measured is the allocated share of the resource that is asked for most, once pod
 100 % (or more) of the cluster's capacity of it have arrived: what is short of 100 % is stranded.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -186,15 +186,20 @@ class _Cluster:
         self._nodes = {node.name: node for node in workload.nodes}
         self._labels = NodeLabels([self._nodes[name] for name in layout.names])
         self._allowed: dict[Constraints, Mask] = {}
+        self._refused: set[Hashable] = set()
         self._ranking, self._search = ranking, search
         self._draw = draw
 
     def place(self, task: PodShape) -> bool:
         """Allocate a pod of this task on the node that ranks first; False where none can take it."""
+        shape = (frozenset(task.pod.demand.items()), task.gpus, task.gpu_milli, task.pod.constraints)
+        if shape in self._refused:  # nobody leaves: there is no more room than there was
+            return False
         fits = judge(self._snapshot, task.pod).passed & self._devices.fits(task)
         fits &= self._allowed_by(task.pod.constraints)
         rows = self._search(fits)
         if not rows.size:
+            self._refused.add(shape)
             return False
         row = self._choose(task, rows)
         allocated = self._snapshot.allocated.copy()

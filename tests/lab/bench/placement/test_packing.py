@@ -44,6 +44,14 @@ def test_what_does_not_fit_is_not_allocated(ranking):
     assert replay(made, ranking, seed=0) == pytest.approx([4 / 6, 4 / 6])
 
 
+@every_ranking
+def test_who_asks_for_less_still_fits_where_others_were_refused(ranking):
+    # Two nodes of 3: pods of 2 fit once on each at most, and pods of 1 fill what is left.
+    tasks = [task(cpu=2.0, memory=1.0), task(cpu=1.0, memory=1.0)]
+    made = scene([{"cpu": 3.0, "memory": 9.0}] * 2, tasks, asked=(1_000,))
+    assert replay(made, ranking, seed=0) == pytest.approx([1.0])
+
+
 def test_a_pod_needs_its_part_of_a_gpu_on_one_gpu():
     # Two GPUs, pods of 0.6: one on each. A third would fit into 2 x 0.4 only if one GPU's part could be split.
     made = scene(
