@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +38,12 @@ class SurfJobs:
     use: Floats
 
 
+@lru_cache(maxsize=1)
 def surf_jobs(folder: Path) -> SurfJobs:
-    """Return the jobs that take at least one step. Raises TraceError, also for a job with a step without use."""
+    """Return the jobs that take at least one step. Raises TraceError, also for a job with a step without use.
+
+    All runs of a process have the same ones, which are read once: not to be changed.
+    """
     fractions = _fractions(folder / USAGE)
     rows = []
     for where, (job, submitted, seconds, cores) in lines(folder / JOBS, _JOB_COLUMNS):
