@@ -79,8 +79,8 @@ def test_the_small_form_has_every_row_and_a_report(found, report):
 
 
 @pytest.mark.slow
-def test_a_part_alone_gives_the_same_numbers_as_among_others(found):
-    alone = rows("--only", "suite")
+def test_a_part_alone_in_one_process_gives_the_same_numbers_as_among_others(found):
+    alone = rows("--only", "suite", "--processes", "1")
     assert set(alone) == {*(f"{name}{beside}" for name in SUITE for beside in BESIDE), "suite.fit"}
     assert alone == {name: found[name] for name in alone}
 

@@ -68,13 +68,13 @@ def test_waiting_brings_tasks_to_their_input_where_others_do_not_wait(found):
 
 
 @pytest.mark.slow
-def test_a_part_alone_gives_the_same_numbers_as_among_others(found):
-    alone = rows(*only("wait"))
+def test_a_part_alone_in_one_process_gives_the_same_numbers_as_among_others(found):
+    alone = rows(*only("wait"), "--processes", "1")
     assert alone == {name: row for name, row in found.items() if name.startswith("wait.")}
 
 
 def test_where_there_are_no_traces_the_rest_is_done_and_the_reason_said(tmp_path):
-    result = asked("--traces", str(tmp_path), *only("yahoo59", "wait"))
+    result = asked("--traces", str(tmp_path), *only("yahoo59", "wait"), "--processes", "1")
     assert result.exit_code == 0, result.output
     assert "yahoo59: skipped" in result.output
     assert "does not exist" in result.output
@@ -84,7 +84,7 @@ def test_where_there_are_no_traces_the_rest_is_done_and_the_reason_said(tmp_path
 @pytest.mark.traces
 @pytest.mark.skipif(not Path(TRACES).is_dir(), reason=f"the traces are not at {TRACES}")
 def test_yahoos_trace_runs_and_is_compared_with_what_was_realised():
-    found = rows(*only("yahoo59"))
+    found = rows(*only("yahoo59"), "--processes", "1")
     assert found["yahoo59.node_local"]["paper"] == 3.9
     assert found["yahoo59.node_local"]["ours"] > 90
 
