@@ -31,10 +31,8 @@ class Events:
 
 @pytest.fixture
 def fake():
-    server = FakePrometheus()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with FakePrometheus() as server:
+        yield server
 
 
 def measuring_of(url, registry=None, sampled=None, **opportunistic):

@@ -29,10 +29,8 @@ PODS = [
 
 @pytest.fixture
 def fake():
-    server = FakeHistory()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with FakeHistory() as server:
+        yield server
 
 
 class Wired:

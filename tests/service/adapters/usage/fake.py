@@ -61,6 +61,10 @@ class FakePrometheus(ThreadingHTTPServer):
         self.requests = []
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
+    def server_close(self):
+        self.shutdown()
+        super().server_close()
+
     @property
     def url(self):
         return f"{self.scheme}://127.0.0.1:{self.server_port}"

@@ -17,10 +17,8 @@ from tests.service.adapters.usage.fake import NODES, FakePrometheus, source
 
 @pytest.fixture
 def fake():
-    server = FakePrometheus()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with FakePrometheus() as server:
+        yield server
 
 
 def asked(fake, access, path=""):
@@ -64,13 +62,11 @@ def test_a_token_that_cannot_be_used_is_a_failure_that_does_not_tell_it(fake, tm
 
 def test_a_redirect_is_not_followed_so_the_token_stays_here(fake, tmp_path):
     (tmp_path / "token").write_text("secret")
-    other = FakePrometheus()
-    fake.status, fake.reply_headers = 307, {"Location": f"{other.url}/api/v1/query"}
-    with pytest.raises(UsageError, match="307"):
-        asked(fake, UsageAccess(token_file=str(tmp_path / "token")))
-    assert not other.requests
-    other.shutdown()
-    other.server_close()
+    with FakePrometheus() as other:
+        fake.status, fake.reply_headers = 307, {"Location": f"{other.url}/api/v1/query"}
+        with pytest.raises(UsageError, match="307"):
+            asked(fake, UsageAccess(token_file=str(tmp_path / "token")))
+        assert not other.requests
 
 
 @pytest.fixture
@@ -85,10 +81,8 @@ def secure(authority):
     authority.issue_cert("127.0.0.1").configure_cert(context)
     authority.configure_trust(context)
     context.verify_mode = ssl.CERT_REQUIRED
-    server = FakePrometheus(context)
-    yield server
-    server.shutdown()
-    server.server_close()
+    with FakePrometheus(context) as server:
+        yield server
 
 
 def files(authority, folder, name="client"):

@@ -22,10 +22,8 @@ LAST = 300_000.0
 
 @pytest.fixture
 def fake():
-    server = FakeHistory()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with FakeHistory() as server:
+        yield server
 
 
 def reader_of(fake, now=NOW):

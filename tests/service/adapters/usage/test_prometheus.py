@@ -12,10 +12,8 @@ from tests.service.adapters.usage.fake import GIB, NODES, PODS, FakePrometheus, 
 
 @pytest.fixture
 def fake():
-    server = FakePrometheus()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with FakePrometheus() as server:
+        yield server
 
 
 def failure(fake, **more):
@@ -100,7 +98,6 @@ def test_one_that_drips_its_answer_is_slow_though_every_byte_comes_in_time(fake)
 
 
 def test_one_that_is_not_there_is_unreachable(fake):
-    fake.shutdown()
     fake.server_close()
     assert failure(fake)[0] == "unreachable"
 

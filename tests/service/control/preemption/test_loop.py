@@ -18,10 +18,11 @@ from extender.control.preemption.eviction_history import EvictionHistory
 from extender.control.preemption.loop import PreemptionLimits, Preemptor
 from extender.control.preemption.overload import Limits, Pressure
 from extender.control.preemption.rates import Rates
+from tests.service.control.preemption.evictions import Evictions
 from tests.service.control.scene import Scene, node, pod
 
 
-class PreemptionScene(Scene):
+class PreemptionScene(Evictions, Scene):
     """`use` says what CPU each pod uses, `others` what regular ones do, `whole` what nodes do that say so as a whole.
 
     Samples come every second unless `frozen`, and are means over `window` s. `waiting` says by node for which part of
@@ -30,8 +31,7 @@ class PreemptionScene(Scene):
 
     def __init__(self, *nodes, **terms):
         self.terms = PreemptionLimits(**{"limits": Limits.of(), "rates": Rates(600, 600), **terms})
-        self.evicted, self.events, self.counted = [], [], []
-        self.protected, self.slow, self.window, self.ahead = set(), False, 0, 0.0
+        self.window, self.ahead = 0, 0.0
         self.use, self.others, self.whole, self.waiting, self.problems = {}, {}, {}, {}, {}
         self.frozen_at = None
         self.usage_hook = self.flight_hook = lambda: None
@@ -82,22 +82,6 @@ class PreemptionScene(Scene):
             self.now += 1
             self.preemptor.step(self.now + self.ahead)
         return self.evicted
-
-    def evict(self, victim):
-        if victim.name in self.protected:
-            return False
-        self.evicted.append(victim.name)
-        if self.slow:
-            self.change(victim.name, leaving=True)
-        else:
-            self.remove(victim.name)
-        return True
-
-    def tell(self, victim, reason, message):
-        self.events.append((victim.name, reason, message))
-
-    def note_preemption(self, victim, resource, *, dry_run):
-        self.counted.append((victim.name, resource, dry_run))
 
 
 def runs(name, *, on="n1", started=0.0):

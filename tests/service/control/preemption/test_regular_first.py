@@ -17,19 +17,17 @@ from extender.control.release.slots import Pace
 from extender.errors import ClusterError
 from extender.planner import Planner
 from tests.service.control.opportunistic.idle_scene import IdleScene, needs, opportunistic, runs
+from tests.service.control.preemption.evictions import Evictions
 
 
 def node(name, *, slots=3, cpu=1000, **more):
     return Node(name, {"cpu": float(cpu), "memory": 1000.0, "pods": float(slots), **more})
 
 
-class FullScene(IdleScene):
-    """Who is evicted is gone at once, unless `slow`: then it is leaving. Nobody evicts who is `protected`."""
-
+class FullScene(Evictions, IdleScene):
     def __init__(self, *nodes, rates=None, dry_run=False, **more):
         self.terms = PreemptionLimits(Limits.of(), rates or Rates(600, 600), dry_run=dry_run)
-        self.evicted, self.events, self.counted = [], [], []
-        self.protected, self.slow, self.promoting = set(), False, set()
+        self.promoting = set()
         super().__init__(*nodes, **more)
 
     def start(self):
@@ -49,22 +47,6 @@ class FullScene(IdleScene):
         self.now += seconds
         self.preemptor.step(self.now)
         return self.releaser.step(self.now)
-
-    def evict(self, victim):
-        if victim.name in self.protected:
-            return False
-        self.evicted.append(victim.name)
-        if self.slow:
-            self.change(victim.name, leaving=True)
-        else:
-            self.remove(victim.name)
-        return True
-
-    def tell(self, victim, reason, message):
-        self.events.append((victim.name, reason, message))
-
-    def note_preemption(self, victim, resource, *, dry_run):
-        self.counted.append((victim.name, resource, dry_run))
 
 
 def with_gpu(it, count=1):
