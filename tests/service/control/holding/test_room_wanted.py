@@ -204,16 +204,18 @@ def test_who_is_left_by_a_plan_that_came_to_its_end_counts_at_any_pace():
     assert scene.held()
 
 
-def test_pods_stay_held_while_the_pace_of_the_release_hides_who_waits():
+def test_pods_stay_held_while_the_pace_of_the_release_hides_who_waits_and_for_five_seconds_more():
     scene = Held(node("n1", cpu=100), pace=Pace(unbound_pods=2))
     scene.see(*(pod(f"p{number}", cpu=100) for number in range(10)))
     assert scene.held()
 
     scene.apply(NodeSeen(node("n2", cpu=1000)))  # room for all, two at a time: the plans are cut
-    for _ in range(3):
+    for _ in range(5):  # four cut plans, and one that sends the last pod on its way
         for name in scene.released():
             scene.bind(name)
         assert scene.held(seconds=4.0)
+    assert len(scene.released()) == 10
+    assert not scene.held(seconds=2.0)
 
 
 def test_what_is_kept_of_shapes_that_are_gone_is_bounded(monkeypatch):
