@@ -19,7 +19,7 @@ from tests.service.control.scene import LONG_SECONDS, Scene, node, pod
 
 WAITS = Policy(locality_waits=(5.0,))
 TWO_WAITS = Policy(locality_waits=(5.0, 3.0))
-RACK = "topology.example/rack"
+RACK, ZONE = "topology.example/rack", "topology.example/zone"
 
 
 def on(*names):
@@ -112,6 +112,19 @@ def test_after_the_last_level_it_goes_anywhere():
     for _ in range(3):
         scene.step(4.0)
     assert scene.nominated() == {"a": "n1"}
+
+
+@pytest.mark.parametrize("near", [{"inputs": on("n2")}, {"prefers": ((10, (Requirement("node", "In", ("n2",)),)),)}])
+def test_each_level_lies_within_the_next_wider_one(near):
+    # n4 is in the rack of n2, n3 in its zone only, n1 in another zone.
+    places = {"n1": ("r1", "z1"), "n2": ("r2", "z2"), "n3": ("r3", "z2"), "n4": ("r2", "z2")}
+    nodes = [node(name, labels={RACK: rack, ZONE: zone, "node": name}) for name, (rack, zone) in places.items()]
+    scene = Scene(*nodes, policy=Policy(locality_waits=(5.0, 3.0, 2.0)), levels=[RACK, ZONE])
+    scene.see(full("n2"), *(pod(name, 1000, created=at, **near) for at, name in enumerate("abc", 1)))
+    for seconds in (0.0, 5.0, 3.0, 2.0):
+        scene.step(seconds)
+    assert scene.nominated() == {"a": "n4", "b": "n3", "c": "n1"}
+    assert scene.levels == {"a": ("rack", 5.0), "b": ("zone", 8.0), "c": ("anywhere", 10.0)}
 
 
 def test_nodes_without_the_label_are_in_no_rack():
