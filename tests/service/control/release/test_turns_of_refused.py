@@ -190,21 +190,26 @@ def test_those_for_other_schedulers_wait_for_these():
     assert scene.written == []
 
 
+def seconds_until_room_is_kept(scene):
+    """Fill the first node, and return after how long room is kept for the pod `a`."""
+    turn = scene.now
+    scene.see(pod("other", gates=(), node="n1", queue="r", created=turn, started=turn))
+    while not any(name.startswith("q|a|") for name in scene.releaser.planner.carried.reserved):
+        scene.step(5)
+    scene.remove("other")
+    return scene.now - turn
+
+
 def test_after_a_turn_in_vain_no_room_is_kept_for_it_for_longer_each_time():
     # Its queue has nothing, and another queue waits: so room is kept for it at once else.
     scene = Scene(node("n1", 100), node("n2", 100))
     scene.see(refused("a", created=1.0), pod("runs", gates=(), node="n2", queue="r"), pod("waits", queue="r"))
     waits = []
-    for n in range(4):
+    for _ in range(4):
         while not scene.pods["a"].nominated:
             scene.step(5)
         give_up(scene, "a")
-        turn, other = scene.now, f"other{n}"
-        scene.see(pod(other, gates=(), node="n1", queue="r", created=turn, started=turn))
-        while not any(name.startswith("q|a|") for name in scene.releaser.planner.carried.reserved):
-            scene.step(5)
-        waits.append(scene.now - turn)
-        scene.remove(other)
+        waits.append(seconds_until_room_is_kept(scene))
     assert waits == [120, 240, 480, 960]
 
 
@@ -227,12 +232,7 @@ def test_no_room_is_kept_either_for_a_held_pod_that_cannot_be_written_to():
     for n in range(3):
         while len(scene.attempts) == n:
             scene.step(5)
-        turn, other = scene.now, f"other{n}"
-        scene.see(pod(other, gates=(), node="n1", queue="r", created=turn, started=turn))
-        while not any(name.startswith("q|a|") for name in scene.releaser.planner.carried.reserved):
-            scene.step(5)
-        waits.append(scene.now - turn)
-        scene.remove(other)
+        waits.append(seconds_until_room_is_kept(scene))
     assert waits == [120, 240, 480]
 
 
