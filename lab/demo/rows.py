@@ -88,7 +88,7 @@ def rows(stock: Figures, dovetail: Figures) -> list[FigureRow]:
 
 def as_json(rows: Sequence[FigureRow]) -> dict[str, list[dict[str, object]]]:
     """Return the rows in the form that every experiment of this project prints."""
-    entries = [_entry(f"{row.id}.{who}", value, row) for row in rows for who, value in _values(row)]
+    entries = [_entry(f"{row.id}.{scheduler}", value, row) for row in rows for scheduler, value in _values(row)]
     change = {row.id: row.change_percent for row in rows}
     note = "paper: Tetris 5.2, 250 machines, its own workload, against the Capacity Scheduler"
     for id_, paper in (("makespan_s", -29), ("job_completion_mean_s", -30)):

@@ -47,8 +47,8 @@ class Devices:
         free = np.sort(self._free[rows], axis=1)
         each = np.floor(free / part) if part else (free == self._parts).astype(np.float64)
         wanted = (taken if part else taken * whole)[:, np.newaxis]
-        got = np.clip(wanted - (np.cumsum(each, axis=1) - each), 0.0, each)
-        self._free[rows] = free - got * (part or self._parts)
+        amounts = np.clip(wanted - (np.cumsum(each, axis=1) - each), 0.0, each)
+        self._free[rows] = free - amounts * (part or self._parts)
 
     def _times(self, task_class: int, free: Floats) -> Counts:
         part, whole = self._part[task_class], self._whole[task_class]

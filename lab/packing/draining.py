@@ -119,11 +119,11 @@ class _Others:
     def without_room(self, row: int, pods: Sequence[Resident]) -> Resident | None:
         """Return the first of a node's pods that finds no room on the others; None where all do."""
         moved = [(pod, row, -1) for pod in pods]
-        for pod, place, many in moved:
-            self._move(pod, place, many)
+        for pod, place, change in moved:
+            self._move(pod, place, change)
         left = self._place(row, pods, moved)
-        for pod, place, many in moved:
-            self._move(pod, place, -many)
+        for pod, place, change in moved:
+            self._move(pod, place, -change)
         return left
 
     def _place(self, row: int, pods: Sequence[Resident], moved: list[tuple[Resident, int, int]]) -> Resident | None:
@@ -146,11 +146,11 @@ class _Others:
             moved.append((pod, chosen, 1))
         return None
 
-    def _move(self, pod: Resident, row: int, many: int) -> None:
+    def _move(self, pod: Resident, row: int, change: int) -> None:
         """Note that a pod is on a node, or with -1 that it is there no more."""
         ties = self._ties[pod.name]
         if self._keeping is not None and ties != UNTIED:
-            self._keeping.take(np.array([row]), np.array([many]), ties, ties.copy)
+            self._keeping.take(np.array([row]), np.array([change]), ties, ties.copy)
 
     def _allowed(self, pod: Resident) -> Mask:
         constraints, ties = pod.task.constraints, self._ties[pod.name]

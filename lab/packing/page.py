@@ -17,13 +17,13 @@ def write(path: Path, report: PackingReport) -> None:
 def page(report: PackingReport) -> str:
     """Return the report as one HTML document."""
     title = f"How well is it packed? {report.source}"
-    said = [line for line in words(report) if line]
+    sentences = [line for line in words(report) if line]
     return parts.page(
         title,
         (
             parts.heading(title),
             *(parts.figure(name, svg, note) for name, (svg, note) in plots(report).items()),
             parts.heading("In words", 2),
-            *(parts.paragraph(line.strip()) for line in said),
+            *(parts.paragraph(line.strip()) for line in sentences),
         ),
     )

@@ -47,8 +47,8 @@ def _under(report: PackingReport, under: Under) -> Iterator[str]:
     if compacted is None:
         yield "  This workload does not fit, whatever the number of such nodes tried."
     else:
-        how = f" (90th percentile of {report.trials} trials, range {min(compacted.sizes)} to {max(compacted.sizes)})"
-        yield f"  {_fits(report, compacted)}{how if several else ''}."
+        spread = f" (90th percentile of {report.trials} trials, range {min(compacted.sizes)} to {max(compacted.sizes)})"
+        yield f"  {_fits(report, compacted)}{spread if several else ''}."
         yield f"  No placement needs fewer than {compacted.lower_bound} on the same draws."
         if compacted.disagree:
             some = f"{compacted.disagree} of {compacted.neighbours} neighbouring sizes"
@@ -71,8 +71,8 @@ def _fits(report: PackingReport, compacted: Compacted) -> str:
 
 
 def _way(grown: Grown) -> str:
-    which = "" if grown.classes == "all" else ", without picky tasks"
-    return ("More tasks" if grown.way == "horizontal" else "Larger tasks") + which
+    scope = "" if grown.classes == "all" else ", without picky tasks"
+    return ("More tasks" if grown.way == "horizontal" else "Larger tasks") + scope
 
 
 def _at(grown: Grown) -> str:

@@ -21,27 +21,27 @@ SEEDS = 10
 class Gap:
     """One recorded run of so many `pods`: what was, and what each seed of the simulation gave.
 
-    `was` [2] and `simulated` [S, 2] are makespan and mean job time in seconds.
+    `recorded` [2] and `simulated` [S, 2] are makespan and mean job time in seconds.
     """
 
     pods: int
-    was: Floats
+    recorded: Floats
     simulated: Floats
 
     @property
     def percent(self) -> Floats:
         """How far the mean of the simulations is from what was [2], in percent of that."""
-        return np.asarray(100 * (self.simulated.mean(axis=0) / self.was - 1))
+        return np.asarray(100 * (self.simulated.mean(axis=0) / self.recorded - 1))
 
 
 def gap_of(file: Path, pods: int, tell: Callable[[], None], seeds: int = SEEDS) -> Gap:
     """Replay a recording as it was, and by the simulated stock scheduler, once for each seed."""
-    was = _times(file, "recorded", 1)
+    recorded = _times(file, "recorded", 1)
     simulated = []
     for seed in range(1, seeds + 1):
         simulated.append(_times(file, "kube-default", seed))
         tell()
-    return Gap(pods, was, np.array(simulated))
+    return Gap(pods, recorded, np.array(simulated))
 
 
 def _times(file: Path, policy: str, seed: int) -> Floats:
@@ -69,6 +69,6 @@ def report(gaps: Sequence[Gap]) -> Report:
         cells = [str(number), str(gap.pods)]
         for column in range(2):
             least, most = gap.simulated[:, column].min(), gap.simulated[:, column].max()
-            cells += [f"{gap.was[column]:.1f}", f"{least:.1f} to {most:.1f}", f"{gap.percent[column]:+.1f}"]
+            cells += [f"{gap.recorded[column]:.1f}", f"{least:.1f} to {most:.1f}", f"{gap.percent[column]:+.1f}"]
         table.add_row(*cells)
     return Report(rows, [table])

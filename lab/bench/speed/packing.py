@@ -107,7 +107,7 @@ def measure(size: PackingSize, rule: str = OURS, advance: Callable[[], None] = l
 
 def _rss_mib() -> float:
     """Return the most that this process and its largest ended ones held, one of these for each core."""
-    own, ended = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    own, ended = (resource.getrusage(scope).ru_maxrss for scope in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return (own + usable_cores() * ended) / 1024
 
 

@@ -158,7 +158,7 @@ class Many:
         return [ManyRun(seed, self.jobs, contender, setting) for seed in self.seeds]
 
 
-Of = Callable[[str, str], Sequence[JobsRun]]
+RunsOf = Callable[[str, str], Sequence[JobsRun]]
 
 
 def _workload(run: ManyRun) -> Workload:
@@ -168,14 +168,18 @@ def _workload(run: ManyRun) -> Workload:
     return all_at_start(workload) if run.setting == AT_START else workload
 
 
-def _figures(of: Of) -> list[Figure]:
-    ours = of(OURS, ARRIVING)
+def _figures(runs_of: RunsOf) -> list[Figure]:
+    ours = runs_of(OURS, ARRIVING)
     tez = [
-        Figure(f"graphene.jobs_vs_tez.p{at}", _gain(ours, of(TEZ, ARRIVING), at), paper, "of job time, less than Tez")
+        Figure(
+            f"graphene.jobs_vs_tez.p{at}", _gain(ours, runs_of(TEZ, ARRIVING), at), paper, "of job time, less than Tez"
+        )
         for at, paper in _PAPER_TEZ.items()
     ]
     drf = [
-        Figure(f"graphene.jobs_vs_tez_drf.p{at}", _gain(ours, of(TEZ_DRF, ARRIVING), at), None, "less than Tez+DRF")
+        Figure(
+            f"graphene.jobs_vs_tez_drf.p{at}", _gain(ours, runs_of(TEZ_DRF, ARRIVING), at), None, "less than Tez+DRF"
+        )
         for at in _PAPER_TEZ
     ]
     return [
@@ -183,24 +187,27 @@ def _figures(of: Of) -> list[Figure]:
         *drf,
         Figure(
             "graphene.makespan_vs_tez",
-            _makespan(of(OURS, AT_START), of(TEZ, AT_START)),
+            _makespan(runs_of(OURS, AT_START), runs_of(TEZ, AT_START)),
             30.9,
             "all at the start",
-            attainable=Seeds(tuple(100 * (1 - run.least / run.makespan) for run in of(TEZ, AT_START))),
+            attainable=Seeds(tuple(100 * (1 - run.least / run.makespan) for run in runs_of(TEZ, AT_START))),
         ),
         Figure(
-            "graphene.jobs_vs_tetris.p50", _gain(ours, of(TEZ_TETRIS, ARRIVING), 50), None, "less than Tetris' paper"
+            "graphene.jobs_vs_tetris.p50",
+            _gain(ours, runs_of(TEZ_TETRIS, ARRIVING), 50),
+            None,
+            "less than Tetris' paper",
         ),
         Figure(
             "graphene.two_queues",
-            _two_queues(of(LOOSE, TWO_QUEUES), ours),
+            _two_queues(runs_of(LOOSE, TWO_QUEUES), ours),
             2.0,
             f"of the median job time, gained by two queues, queue_kappa {KAPPA:g}; below 0: lost",
         ),
         *(
             Figure(
                 f"graphene.jain.{window:g}s",
-                Seeds(tuple(run.jain[place] for run in of(LOOSE, TWO_QUEUES))),
+                Seeds(tuple(run.jain[place] for run in runs_of(LOOSE, TWO_QUEUES))),
                 paper,
                 f"two queues, queue_kappa {KAPPA:g}, windows in which both have jobs",
                 "p",
@@ -237,7 +244,7 @@ def worse(some: Sequence[JobsRun], usual: Sequence[JobsRun]) -> tuple[Seeds, See
     )
 
 
-def _listing(of: Of) -> Listing:
+def _listing(runs_of: RunsOf) -> Listing:
     """Return what each scheduler gains over Tez, and how fair it is; a dash where it was not run so."""
     heads = (
         "less than Tez, %",
@@ -251,15 +258,15 @@ def _listing(of: Of) -> Listing:
     )
     lines = []
     for name in CONTENDERS:
-        arriving, tez = of(OURS if name == LOOSE else name, ARRIVING), of(TEZ, ARRIVING)
+        arriving, tez = runs_of(OURS if name == LOOSE else name, ARRIVING), runs_of(TEZ, ARRIVING)
         cells = ["-"] * 4
         if name in _SETTINGS[ARRIVING]:
             gains = [_gain(arriving, tez, at) for at in (25, 50, 75)]
             cells = [f"{seeds.mean:.1f}" for seeds in (*gains, _mean_gain(arriving, tez))]
         at_start = name in _SETTINGS[AT_START]
-        cells.append(f"{_makespan(of(name, AT_START), of(TEZ, AT_START)).mean:.1f}" if at_start else "-")
+        cells.append(f"{_makespan(runs_of(name, AT_START), runs_of(TEZ, AT_START)).mean:.1f}" if at_start else "-")
         if name in _SETTINGS[TWO_QUEUES]:
-            two = of(name, TWO_QUEUES)
+            two = runs_of(name, TWO_QUEUES)
             cells.append(f"{_two_queues(two, arriving).mean:.1f}")
             cells += [f"{Seeds(tuple(run.jain[place] for run in two)).mean:.2f}" for place in range(len(WINDOWS))]
         else:

@@ -205,7 +205,7 @@ def _gains(main: Sequence[MeasuredDags]) -> Listing:
     lines = [("ours", *(f"{np.percentile(ours, at):.1f}" for at in _QUARTERS))]
     for name in [*main[0].spans, *main[0].overbooked]:
         spans = [{**measured.spans, **measured.overbooked}[name] for measured in main]
-        gain = np.concatenate([_gain(measured, those) for measured, those in zip(main, spans, strict=True)])
+        gain = np.concatenate([_gain(measured, span) for measured, span in zip(main, spans, strict=True)])
         lines.append((name, *(f"{np.percentile(gain, at):.1f}" for at in _QUARTERS)))
     return Listing(("less than breadth-first, load 1, %", *(f"p{at}" for at in _QUARTERS)), lines)
 

@@ -122,15 +122,15 @@ class Sweeps:
     def section(self, outcomes: Mapping[SweepRun, JobsRun]) -> Section:
         """Return the section."""
 
-        def of(knob: str, value: float, contender: str = OURS) -> list[JobsRun]:
+        def runs_of(knob: str, value: float, contender: str = OURS) -> list[JobsRun]:
             return [outcomes[run] for run in self._of(knob, value, contender)]
 
-        half, _, _ = worse(of(ERRORS, 0.5), of(ERRORS, 0.0))
+        half, _, _ = worse(runs_of(ERRORS, 0.5), runs_of(ERRORS, 0.0))
         return Section(
             title="Sweeps (Graphene, 8.4)",
             about=f"{self.jobs} drawn DAGs as in `jobs`, one queue; each against the default value, or no errors.",
             figures=[Figure("graphene.errors.half", half, None, "mean job time, durations wrong by up to 50 %")],
-            listings=[_against_default(of), _two_queues(of), _by_load(of)],
+            listings=[_against_default(runs_of), _two_queues(runs_of), _by_load(runs_of)],
             notes=[
                 "Errors: what is expected of a stage is wrong by a factor drawn evenly from 1 - e to 1 + e.",
                 "Of the remote penalty: stages without parents read blocks; elsewhere tasks read where they run.",
@@ -143,7 +143,7 @@ class Sweeps:
         return [SweepRun(seed, self.jobs, knob, value, contender) for seed in self.seeds]
 
 
-Of = Callable[..., Sequence[JobsRun]]
+RunsOf = Callable[..., Sequence[JobsRun]]
 """The runs of all seeds by what is changed, its value and, if it is not ours, who runs."""
 
 
@@ -155,24 +155,24 @@ def _usual(knob: str) -> float:
     return 0.0 if knob == ERRORS else float(getattr(Policy(), _FIELDS[knob]))
 
 
-def _against_default(of: Of) -> Listing:
+def _against_default(runs_of: RunsOf) -> Listing:
     """Return how much worse each value of most things is than the default."""
     lines = []
     for what, values in VALUES.items():
         for name in () if what in _APART else _by(what):
-            usual = of(what, _usual(what), name)
+            usual = runs_of(what, _usual(what), name)
             for value in values:
-                cells = [f"{seeds.mean:.1f}" for seeds in worse(of(what, value, name), usual)]
+                cells = [f"{seeds.mean:.1f}" for seeds in worse(runs_of(what, value, name), usual)]
                 lines.append((what if what != ERRORS else f"errors, {name}", f"{value:g}", *cells))
     return Listing(("worse than by default, %", "value", "mean job time", "median job time", "makespan"), lines)
 
 
-def _two_queues(of: Of) -> Listing:
+def _two_queues(runs_of: RunsOf) -> Listing:
     """Return what two queues cost, and how evenly they are served, by how far one may be ahead of the other."""
-    one = of(M, _usual(M))
+    one = runs_of(M, _usual(M))
     lines = []
     for value in VALUES[QUEUE_KAPPA]:
-        two = of(QUEUE_KAPPA, value)
+        two = runs_of(QUEUE_KAPPA, value)
         mean, median, _ = worse(two, one)
         index = [Seeds(tuple(run.jain[place] for run in two)).mean for place in range(len(WINDOWS))]
         lines.append((f"{value:g}", f"{mean.mean:.1f}", f"{median.mean:.1f}", *(f"{each:.2f}" for each in index)))
@@ -180,13 +180,13 @@ def _two_queues(of: Of) -> Listing:
     return Listing(heads, lines)
 
 
-def _by_load(of: Of) -> Listing:
+def _by_load(runs_of: RunsOf) -> Listing:
     """Return what ours gains by how many jobs run at a time."""
     lines = []
     for value in VALUES[OF_LOAD]:
-        ours, cells = of(OF_LOAD, value), []
+        ours, cells = runs_of(OF_LOAD, value), []
         for name in (TEZ, TEZ_TETRIS):
-            mean, median, _ = worse(ours, of(OF_LOAD, value, name))
+            mean, median, _ = worse(ours, runs_of(OF_LOAD, value, name))
             cells += [f"{0.0 - mean.mean:.1f}", f"{0.0 - median.mean:.1f}"]
         lines.append((f"{value:g}", *cells))
     return Listing(("load", f"mean job time, % less than {TEZ}", "median", f"less than {TEZ_TETRIS}", "median"), lines)

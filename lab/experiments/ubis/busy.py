@@ -77,8 +77,8 @@ def busy(scale: UbisScale, seeds: Sequence[int]) -> UbisPart:
                         "paper",
                     ),
                     [
-                        (line[0], line[1], said[0], line[2], said[1], line[3], said[2])
-                        for line, said in zip(lines, paper, strict=True)
+                        (line[0], line[1], published[0], line[2], published[1], line[3], published[2])
+                        for line, published in zip(lines, paper, strict=True)
                     ],
                 )
             ],

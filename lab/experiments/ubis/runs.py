@@ -162,8 +162,8 @@ def figures_of(outcome: Outcome, workload: Workload) -> UbisOutcome:
     waits = counts.first_start - counts.opened
     return UbisOutcome(
         makespan=outcome.makespan,
-        job_seconds=_by_job(workload, tasks.stage, lambda of: tasks.ended[of].max() - counts.opened[of].min()),
-        job_ends=_by_job(workload, tasks.stage, lambda of: tasks.ended[of].max()),
+        job_seconds=_by_job(workload, tasks.stage, lambda mask: tasks.ended[mask].max() - counts.opened[mask].min()),
+        job_ends=_by_job(workload, tasks.stage, lambda mask: tasks.ended[mask].max()),
         task_seconds=float(seconds.sum()),
         slowdown=float(stretch[regular].mean()),
         stretch=stretch,

@@ -89,5 +89,5 @@ def priorities(ranks: Ranks) -> list[Floats]:
 
     It is 1 - place / tasks; equal ranks have the place of the first of them (Graphene, 5).
     """
-    every = np.sort(np.concatenate([np.asarray(those, dtype=float) for those in ranks]))
-    return [1.0 - np.searchsorted(every, np.sort(those)) / len(every) for those in ranks]
+    every = np.sort(np.concatenate([np.asarray(stage_ranks, dtype=float) for stage_ranks in ranks]))
+    return [1.0 - np.searchsorted(every, np.sort(stage_ranks)) / len(every) for stage_ranks in ranks]

@@ -150,8 +150,8 @@ class _Maker:
         row = np.zeros(len(self._columns))
         for name, amount in amounts(where, field_of, line.stages[number].demand).items():
             if name in _FOLLOWS:
-                said = "follows from what a task reads; accepted: `input` with a rate, in JSON lines"
-                raise TraceError(f"{where}: field {field_of(name)}: {said}")
+                reason = "follows from what a task reads; accepted: `input` with a rate, in JSON lines"
+                raise TraceError(f"{where}: field {field_of(name)}: {reason}")
             if name not in self._columns:
                 offered = ", ".join(self._columns)
                 raise TraceError(f"{where}: field {field_of(name)}: no machine offers it; machines offer: {offered}")

@@ -47,8 +47,8 @@ def json_lines(path: Path, kind: type[Line]) -> Iterator[tuple[str, Line]]:
             raise TraceError(f"{where}: the key {error.args[0]!r} stands twice in one object; accepted: once") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             cut = "" if text.endswith(b"\n") else "; the file ends within this line: is it cut off?"
-            said = not_text(text) or f"not one JSON object: {error}"
-            raise TraceError(f"{where}: {said}{cut}; accepted: one JSON object on each line") from None
+            problem = not_text(text) or f"not one JSON object: {error}"
+            raise TraceError(f"{where}: {problem}{cut}; accepted: one JSON object on each line") from None
         yield where, line
 
 
@@ -112,8 +112,8 @@ def _check_header(where: str, header: list[str]) -> None:
 def _texts_of_csv(path: Path) -> Iterator[str]:
     """Yield each line of a CSV file, an empty one as such: the reader counts them."""
     for where, text in _texts(path, whole=True):
-        if said := not_text(text):
-            raise TraceError(f"{where}: {said}; accepted: CSV in UTF-8")
+        if problem := not_text(text):
+            raise TraceError(f"{where}: {problem}; accepted: CSV in UTF-8")
         yield text.decode("utf-8") if text.strip() else "\n"
 
 

@@ -96,8 +96,8 @@ def wfformat_job(path: Path) -> Iterator[tuple[str, JobLine]]:
     try:
         document = msgspec.json.decode(text, type=_Document)
     except msgspec.ValidationError as error:
-        said = mistake(error, _Document, decoded(text), whole="one JSON object")
-        raise TraceError(f"{where}: {_with_task(said, text)}") from None
+        problem = mistake(error, _Document, decoded(text), whole="one JSON object")
+        raise TraceError(f"{where}: {_with_task(problem, text)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise TraceError(f"{where}: {_unreadable(text, error)}; accepted: one JSON document in UTF-8") from None
     yield where, _job(where, document)

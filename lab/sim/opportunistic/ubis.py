@@ -218,10 +218,10 @@ class Ubis:
         given = np.flatnonzero(running.opportunistic)
         there = given[on_full_nodes(measured, running.node[given], running.began[given])]
         tasks = running.of(there)
-        got, known = seen.of(tasks.task)
-        usual = self._classes.expected(tasks.stage, np.zeros_like(got))[:, CPU_INDEX]
-        got = np.where(known, got[:, CPU_INDEX], np.nan)
-        squeezed = Squeezed(tasks.task.tolist(), tasks.node, got, usual, self._lost(tasks), np.ones_like(known))
+        use, known = seen.of(tasks.task)
+        usual = self._classes.expected(tasks.stage, np.zeros_like(use))[:, CPU_INDEX]
+        use = np.where(known, use[:, CPU_INDEX], np.nan)
+        squeezed = Squeezed(tasks.task.tolist(), tasks.node, use, usual, self._lost(tasks), np.ones_like(known))
         chosen = there[self._starved.look(measured, squeezed, taken)]
         self.evicted_for[STARVED] += len(chosen)
         return {int(running.node[place]): np.array([place]) for place in chosen.tolist()}

@@ -40,7 +40,7 @@ def notes_of(
     priorities = len({pod.priority for pod in pods}) - 1
     idle = sum(pod.opportunistic for pod in pods)
     unmet = Counter(name for pod in pods for name in {*pod.unwritten, *_of_peers(pod)})
-    said = [
+    notes = [
         *others,
         *(
             (count, f"{count} pods ask for {name}, which no node offers: not counted.")
@@ -64,7 +64,7 @@ def notes_of(
         (priorities, f"Pods have {priorities + 1} priorities: the higher goes first, and preempts."),
         (idle, f"{idle} pods ran on what others left idle: simulated, they are allocated what they ask for."),
     ]
-    return [text for count, text in said if count]
+    return [text for count, text in notes if count]
 
 
 def _of_peers(pod: PodLine) -> Iterator[str]:

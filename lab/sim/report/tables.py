@@ -104,9 +104,9 @@ def _by_run(runs: Sequence[Outcome], width: int) -> "Table":
     shown = [line for line in lines(runs) if line.name in _MAIN]
     headings = ["", *(_MAIN[line.name] for line in shown)]
     rows = [(run.policy, *(_first_part(line.cells[row]) for line in shown)) for row, run in enumerate(runs)]
-    made = _table(headings, rows, _widths(headings, rows, width) or [None, *_longest_words(headings, rows)[1:]])
-    made.caption = "More runs than fit beside each other: --report FILE and --json have all figures."
-    return made
+    result = _table(headings, rows, _widths(headings, rows, width) or [None, *_longest_words(headings, rows)[1:]])
+    result.caption = "More runs than fit beside each other: --report FILE and --json have all figures."
+    return result
 
 
 def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:

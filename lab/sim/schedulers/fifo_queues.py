@@ -28,8 +28,8 @@ class FifoQueues:
         # The first job of each queue in line stands for all of them.
         row = np.arange(len(jobs.names))
         for queue in np.unique(jobs.queue[in_line]).tolist():
-            those = (in_line & (jobs.queue == queue)).nonzero()[0]
-            row[those] = those[0]
+            members = (in_line & (jobs.queue == queue)).nonzero()[0]
+            row[members] = members[0]
         kept, row = np.unique(row, return_inverse=True)
         lines = replace(
             waiting,

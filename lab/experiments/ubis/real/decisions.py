@@ -82,7 +82,7 @@ def _decision(course: FinishedRun, node: str, writes: list[Write], protected: st
     back = [span.ended for span in course.spans if span.name == "outage" and span.ended <= at]
     since = max(max(earlier, default=-np.inf) + WINDOW_SECONDS, *back, -np.inf)
     samples, first = _samples(course, node, at, since)
-    holders = [when for when, _ in course.holders if first <= when <= at]
+    holders = [moment for moment, _ in course.holders if first <= moment <= at]
     return Decision(at, node, phase, len(writes), smallest(over, use), samples, not holders)
 
 

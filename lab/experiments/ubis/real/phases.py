@@ -52,8 +52,8 @@ def play(stage: ExperimentCluster) -> None:
         _budget(stage, stage.nodes[0])
     with _phase(stage, "promote"):
         _promote(stage, stage.nodes[1])
-    for how in stage.scale.outages:
-        _outage(stage, how)
+    for outage in stage.scale.outages:
+        _outage(stage, outage)
     with _phase(stage, "end"):
         _end(stage)
 

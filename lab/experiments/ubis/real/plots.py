@@ -39,8 +39,8 @@ def use(course: FinishedRun) -> str:
             axis.step(at - begun, part, where="post", color=COLOURS[1], linewidth=1.1, label="CPU allocated")
             for limit, style in ((T_ALLOC, "--"), (T_PREEMPT, ":")):
                 axis.axhline(limit, color=_GREY, linewidth=0.9, linestyle=style)
-            when = [one.at - begun for one in evicted if one.node == node]
-            axis.plot(when, [1.06] * len(when), "v", color=COLOURS[1], ms=5, label="evictions")
+            seconds = [one.at - begun for one in evicted if one.node == node]
+            axis.plot(seconds, [1.06] * len(seconds), "v", color=COLOURS[1], ms=5, label="evictions")
             finish(axis, node, "of the node", _SECONDS, legend=False)
             axis.set_xlim(0, course.spans[-1].ended - begun)
             axis.set_ylim(0, 1.15)

@@ -22,9 +22,9 @@ def parts(
     # 1. What the resource gives in all, with what contention wastes; memory is not shared.
     served = np.where(SHARED, whole * total, total)
     reserved = np.minimum(given, kept) if kept is not None else 0.0
-    got = np.minimum(np.maximum(served - reserved, 0.0), regular)
-    first = np.divide(got, regular, out=np.ones_like(regular), where=regular > 0)
-    left = np.maximum(served - got, 0.0)
+    regular_served = np.minimum(np.maximum(served - reserved, 0.0), regular)
+    first = np.divide(regular_served, regular, out=np.ones_like(regular), where=regular > 0)
+    left = np.maximum(served - regular_served, 0.0)
     second = np.divide(np.minimum(left, given), given, out=np.ones_like(given), where=given > 0)
     # 2. Where all share alike.
     alike = np.zeros_like(RATES) if io_first else RATES
