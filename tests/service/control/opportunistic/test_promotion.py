@@ -74,6 +74,17 @@ def test_not_before_a_pod_of_higher_priority_that_preempts_on_another_node_and_f
     assert promoted(scene) == ["a"]
 
 
+@pytest.mark.parametrize(
+    "other", [{"unschedulable": False}, {"scheduler": "default-scheduler"}, {"opportunistic": True}], ids=str
+)
+def test_before_a_nominated_pod_that_was_not_tried_yet_is_not_ours_or_needs_no_room(other):
+    scene = IdleScene(node("n1"), node("n2", 2000))
+    scene.see(given("a", 600), runs("victim", 2000, on="n2", leaving=True))
+    scene.see(replace(needs("p", 600, gates=(), priority=1, unschedulable=True, nominated="n2"), **other))
+    scene.step()
+    assert promoted(scene) == ["a"]
+
+
 def test_not_before_a_pod_that_preempts_and_gets_the_room_while_the_loop_looks():
     scene = IdleScene(node("n1"), node("n2", 2000))
     scene.see(given("a", 600), runs("victim", 2000, on="n2", leaving=True))
