@@ -138,3 +138,11 @@ def test_what_pods_have_alike_is_held_once():
     assert one.peers is other.peers
     assert one.labels is other.labels
     assert one.labels == {"app": "web"}
+
+
+def test_of_what_pods_have_alike_the_oldest_is_forgotten_where_there_is_too_much(monkeypatch):
+    monkeypatch.setattr("extender.adapters.kube.observed._MOST_KEPT", 2)
+    raws = [msgspec.Raw(json.dumps({"metadata": {"labels": {"app": name}}}).encode()) for name in "abcdbd"]
+    _, old, _, new, old_again, new_again = (one.labels for one in observed_pods().listed(raws).moments)
+    assert old_again is not old
+    assert new_again is new
