@@ -148,6 +148,11 @@ TOWARDS = {
     "required": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}},
     "everywhere": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"namespaceSelector": {}}]}},
     "named": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"namespaces": ["team"]}]}},
+    "many": {
+        "podAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [{"namespaces": [f"n{n}" for n in range(17)]}]
+        }
+    },
 }
 
 
