@@ -44,8 +44,8 @@ NOTES = (
     "Longest wait: from a job's arrival to its first start. Task slow-down: how many times as long as at their peaks "
     "tasks take. Fragmentation: of the waiting tasks that would fit if all free room were one machine, the part that "
     "fits into no single machine. Decisions/s: tasks placed in a second of planning.",
-    "The planner knows all stages of a job when it arrives. On a cluster it does not know those to come: where jobs have "
-    "several, expect less gain in makespan there.",
+    "The planner knows all stages of a job when it arrives. On a cluster it does not know those to come: where jobs "
+    "have several, expect less gain in makespan there.",
 )
 
 
