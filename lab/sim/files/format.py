@@ -10,6 +10,9 @@ RESOURCES = f"{', '.join(DIMENSIONS)}, {EPHEMERAL}, {HUGEPAGES}SIZE, or an exten
 """The names of resources, in words."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
+Names = Annotated[list[Name], msgspec.Meta(extra_json_schema={"uniqueItems": True})]
+"""Names, each once; checked where jobs are made of lines, so that errors name the place."""
+
 Quantity = str | float
 """As in Kubernetes: 2, 0.5, "250m", "16Gi"."""
 
@@ -82,8 +85,8 @@ class StageLine(_Line):
     seconds: Seconds | list[Seconds] | WavesLine
     tasks: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 1
     expected: Seconds | None = None
-    parents: list[Name] = []
-    one_to_one: list[Name] = []
+    parents: Names = []
+    one_to_one: Names = []
     input: InputLine | None = None
     node_selector: dict[str, str] = {}
     tolerations: list[TolerationLine] = []

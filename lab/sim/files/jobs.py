@@ -280,7 +280,13 @@ def _parents_first(where: str, line: JobLine) -> list[int]:
     children: list[list[int]] = [[] for _ in line.stages]
     for number, stage in enumerate(line.stages):
         for field, parents in (("parents", stage.parents), ("oneToOne", stage.one_to_one)):
+            named: set[str] = set()
             for place, parent in enumerate(parents):
+                if parent in named:
+                    raise TraceError(
+                        f"{where}: field stages[{number}].{field}[{place}]: {parent!r} stands twice; accepted: once"
+                    )
+                named.add(parent)
                 if parent not in numbers:
                     raise TraceError(
                         f"{where}: field stages[{number}].{field}[{place}]: job {line.job!r} has no stage {parent!r}; "

@@ -113,6 +113,8 @@ def replay(tmp_path, machines, policy, *jobs):
         ),
         (stage(oneToOne=["t"]), "field stages[0].oneToOne[0]: job 'a' has no stage 't'; accepted: s"),
         (stage(oneToOne=["s"]), "field stages[0]: a cycle of parents: s -> s; accepted: no cycle"),
+        (pair(parents=["s", "s"]), "field stages[1].parents[1]: 's' stands twice; accepted: once"),
+        (pair(oneToOne=["s", "s"]), "field stages[1].oneToOne[1]: 's' stands twice; accepted: once"),
         (pair(oneToOne=["s"], parents=["s"]), "field stages[1].oneToOne[0]: 's' stands in parents too; accepted"),
         (
             pair(oneToOne=["s"], tasks=2),
@@ -381,8 +383,9 @@ def test_the_examples_are_what_the_schemas_say():
     for name, file in (("workload", "workload.jsonl"), ("machines", "machines.jsonl")):
         for line in (EXAMPLES / file).read_text().splitlines():
             jsonschema.validate(json.loads(line), schema(name))
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(job(speed=1), schema("workload"))
+    for wrong in (job(speed=1), pair(parents=["s", "s"])):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema("workload"))
 
 
 def run_command(*arguments):
