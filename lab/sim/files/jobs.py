@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.arrays import Floats
+from extender.arrays import Floats, Mask
 from extender.cluster.eligibility import Constraints, Toleration
 from extender.cluster.resources import (
     CPU,
@@ -169,13 +169,26 @@ class _Maker:
                 field = line.field(number)
                 raise TraceError(f"{where}: field {field}: {_nowhere(self._machines, constraints)}")
         if not self._at_once[key]:
-            words = ", ".join(_asked(name, need[column]) for name, column in self._columns.items() if need[column] > 0)
-            field = line.field(number, "demand")
-            reason = f"a task fits no machine that it may go to: it needs {words}"
-            if (self._machines.capacity[~allowed][:, asked] >= need[asked]).all(axis=1).any():
-                reason += "; its nodeSelector, or a taint that it does not tolerate, keeps it from those that have this"
-            raise TraceError(f"{where}: field {field}: {reason}")
+            reason = self._too_large(need, allowed)
+            raise TraceError(f"{where}: field {line.field(number, 'demand')}: {reason}")
         return self._at_once[key]
+
+    def _too_large(self, need: Floats, allowed: Mask) -> str:
+        """Return why a task fits none of the machines that it may go to, with what is accepted."""
+        capacity, asked = self._machines.capacity, need > 0
+        reason = f"a task fits no machine that it may go to: it needs {self._amounts(need, asked)}"
+        if (capacity[~allowed][:, asked] >= need[asked]).all(axis=1).any():
+            return (
+                f"{reason}; its nodeSelector, or a taint that it does not tolerate, keeps it from those that have this"
+            )
+        most = capacity[allowed].max(axis=0)
+        if (most < need).any():
+            return f"{reason}; accepted: at most {self._amounts(most, most < need)}"
+        return f"{reason}; accepted: what one machine has, as each of these is on another"
+
+    def _amounts(self, row: Floats, chosen: Mask) -> str:
+        """Return the chosen amounts of a row [R] in words."""
+        return ", ".join(_asked(name, row[column]) for name, column in self._columns.items() if chosen[column])
 
     def _copies(self, where: str, field: str, stage: StageLine) -> NDArray[np.intp] | None:
         given: InputLine | None = stage.input

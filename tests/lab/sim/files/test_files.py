@@ -88,7 +88,8 @@ def replay(tmp_path, machines, policy, *jobs):
         (stage(demand={"gpu": 1}), "field stages[0].demand.gpu: there is no such resource; accepted: cpu, memory"),
         (stage(demand={"amd.com/gpu": 1}), "field stages[0].demand.amd.com/gpu: no machine offers it; machines offer"),
         (stage(demand={"network-in": 1}), "field stages[0].demand.network-in: follows from what a task reads"),
-        (stage(demand={"cpu": 5}), "a task fits no machine that it may go to: it needs cpu 5"),
+        (stage(demand={"cpu": 5}), "it may go to: it needs cpu 5; accepted: at most cpu 4"),
+        (stage(demand={"cpu": 1, "memory": "9Gi"}), "it needs cpu 1, memory 9Gi; accepted: at most memory 8Gi"),
         (stage(demand={"memory": 8 * 2**30 + 1}), "a task fits no machine that it may go to: it needs memory"),
         (
             stage(demand={"nvidia.com/gpu": 1}),
@@ -176,6 +177,17 @@ def test_a_stage_that_no_machine_allows_is_told_what_there_is(tmp_path):
     there = written(tmp_path / "there.jsonl", stage(nodeSelector={"zone": "a"}))
     with pytest.raises(TraceError, match="a taint that it does not tolerate; taints there are: gpu=yes:NoSchedule"):
         workload_of(there, machines)
+
+
+def test_a_task_of_which_each_amount_is_on_some_machine_but_all_on_none_is_refused(tmp_path):
+    machines = written(
+        tmp_path / "machines.jsonl",
+        {"name": "cores", "allocatable": {"cpu": 8, "memory": "8Gi"}},
+        {"name": "memory", "allocatable": {"cpu": 4, "memory": "16Gi"}},
+    )
+    path = written(tmp_path / "jobs.jsonl", stage(demand={"cpu": 8, "memory": "16Gi"}))
+    with pytest.raises(TraceError, match="cpu 8, memory 16Gi; accepted: what one machine has, as each of these is on"):
+        workload_of(path, machines_of(machines))
 
 
 def test_what_starts_at_once_starts_at_0_in_json(tmp_path, machines):
