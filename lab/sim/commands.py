@@ -202,6 +202,9 @@ def simulate(
     # 2. By whom, and by which settings.
     runs = _runs(run, names, sweep.documents(settings_file, changes))
     replayed, cluster = inputs_of(min(runs.values(), key=lambda run: run.policy == RECORDED), Parameters())
+    if RECORDED in names and not (replay and machines in (MACHINES, STEADY)):
+        needed = f"--workload {FORM}FILE and --machines {MACHINES} or {STEADY}"
+        raise click.BadParameter(f"{RECORDED!r} is what was done; needed: {needed}", param_hint="--policy")
     _refuse_blind(names, replayed, cluster)
     # 3. Run all of it, and show it.
     outcomes, failures = _perform(runs, processes)

@@ -475,6 +475,13 @@ def test_a_policy_that_does_not_see_gpus_is_refused_before_anything_runs():
     assert "'drf' does not see resources beyond cpu" in result.output
 
 
+def test_what_was_recorded_is_refused_before_anything_runs_where_nothing_was():
+    result = run_command(*FILES, "--policy", "dovetail,recorded", "--json")
+    assert result.exit_code == 2
+    assert "'recorded' is what was done; needed: --workload recording:FILE and --machines recorded" in result.output
+    assert '"runs"' not in result.output
+
+
 @pytest.mark.parametrize("of", ["--workload=", "--workload=recording:", "--machines="])
 def test_a_pipe_is_refused_as_each_run_would_read_it_anew(tmp_path, of):
     pipe = tmp_path / "pipe.jsonl"
