@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Rows
+from extender.arrays import Counts, Floats, Mask, Rows
 from extender.policy.shares import dominant_shares
 from lab.sim.engine.contention import SHARED, carried, wide
 
@@ -93,6 +93,15 @@ def waste(free: Floats, task_demand: Floats, count: Counts, total: Floats) -> Wa
     if best <= 0:
         return Waste()
     return Waste(1.0 - float(in_pieces @ share) / best, float(((in_one - in_pieces) * share).max()))
+
+
+def while_starting(at: Floats, first_start: float, last_start: float) -> Mask:
+    """Return which points in time [P] lie between the first start and the last; if none does, the next one."""
+    after = at >= first_start
+    inside = after & (at <= last_start)
+    if not inside.any():
+        inside[np.flatnonzero(after)[:1]] = True
+    return inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +220,9 @@ class SeriesRecorder:
         )
 
     def fullness(self, first_start: float, last_start: float) -> Fullness:
-        """Return the load of machines between these times; all zeros if no point is in between."""
-        at = self.begin + self.every * np.arange(len(self._points))
-        inside = (at >= first_start) & (at <= last_start)
+        """Return the load of machines while tasks start (`while_starting`); all zeros if there is no point."""
+        at = self.begin + self.every * np.arange(len(self._points), dtype=np.float64)
+        inside = while_starting(at, first_start, last_start)
         chosen = [point for point, is_inside in zip(self._points, inside.tolist(), strict=True) if is_inside]
         width = len(self._total)
         if not chosen:

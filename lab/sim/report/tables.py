@@ -9,6 +9,7 @@ import numpy as np
 
 from extender.arrays import Floats
 from extender.cluster.resources import DIMENSIONS, MEMORY
+from lab.sim.engine.measures import while_starting
 from lab.sim.engine.outcome import Outcome
 from lab.sim.report.compared import SLOWED_PERCENT, improvement, job_changes, slowed
 
@@ -191,8 +192,8 @@ def _summed_up(run: Outcome) -> dict[str, Any]:
 
 
 def _while_starting(run: Outcome, values: Floats) -> Floats:
-    at, tasks = run.series.at, run.tasks
-    inside = (at >= tasks.started.min(initial=np.inf)) & (at <= tasks.started.max(initial=-np.inf))
+    started = run.tasks.started
+    inside = while_starting(run.series.at, started.min(initial=np.inf), started.max(initial=-np.inf))
     return np.asarray(values[inside].mean(axis=0) if inside.any() else np.zeros(values.shape[1:]))
 
 

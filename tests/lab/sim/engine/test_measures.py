@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from lab.sim.engine.measures import SeriesRecorder, waste
+from lab.sim.engine.measures import SeriesRecorder, waste, while_starting
 
 CAPACITY = np.array([[100.0] * 6, [100.0] * 6])
 TOTAL = CAPACITY.sum(axis=0)
@@ -153,5 +153,14 @@ def test_unfairness_is_what_a_job_has_beyond_its_part_over_its_life():
     assert look.unfairness().tolist() == [pytest.approx((4 * -0.5 + 2 * -0.75) / 6), 0.0]
 
 
-def test_without_a_point_between_the_starts_nothing_was_full():
+def test_where_all_starts_lie_between_two_points_the_next_point_counts():
+    look = recorder()
+    look.between(0.0, 0.4, State())
+    look.between(0.4, 3.0, State(demand=np.array([row(80), row(80)])))  # at points 1 and 2
+    assert look.fullness(0.3, 0.4).high[0, 0] == 1.0
+    assert while_starting(look.series().at, 0.3, 0.4).tolist() == [False, True, False]
+    assert while_starting(look.series().at, 2.3, 2.4).tolist() == [False, False, False]
+
+
+def test_without_points_nothing_was_full():
     assert recorder().fullness(0.0, 0.0).high.tolist() == [[0] * 6] * 4
