@@ -28,6 +28,8 @@ def documents(path: Path | None, changes: Sequence[str]) -> dict[str, str]:
     for change, (key, equals, values) in zip(changes, keys, strict=True):
         if not (key and equals and values):
             raise SettingsError(f"--set {change}: accepted: KEY=VALUE[,VALUE...], as in policy.fairness=0.5")
+        if [other for other, _, _ in keys].count(key) > 1:
+            raise SettingsError(f"--set {key}: it is set twice; accepted: once, with one or several values")
     choices = list(product(*([(key, value) for value in values.split(",")] for key, _, values in keys)))
     if len(choices) > MOST_RUNS:
         raise SettingsError(f"--set: {len(choices)} choices of values; accepted: at most {MOST_RUNS}")

@@ -530,6 +530,11 @@ def test_a_key_that_settings_do_not_have_is_refused_by_name(change, said, tmp_pa
     assert said in str(refused.value)
 
 
+def test_a_key_that_is_set_twice_is_refused_as_only_one_would_count():
+    with pytest.raises(SettingsError, match=r"--set policy\.fairness: it is set twice; accepted: once, with one or"):
+        sweep.documents(None, ["policy.fairness=0", "policy.kappa=1", "policy.fairness=0.5"])
+
+
 def test_the_weights_of_the_settings_are_those_of_the_run(tmp_path, machines):
     """Two queues ask for all eight cores again and again; the one of weight 3 gets three times as much at first."""
     lines = [
