@@ -100,7 +100,7 @@ class JobLine(_Line):
     """
 
     job: Name
-    stages: Annotated[list[StageLine], msgspec.Meta(min_length=1)]
+    stages: Annotated[list[StageLine], msgspec.Meta(min_length=1, max_length=100_000)]
     arrives: Annotated[float, msgspec.Meta(ge=0, le=1e12)] = 0.0
     queue: Name = "default"
     priority: Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)] = 0

@@ -129,7 +129,7 @@ def _texts(path: Path, *, whole: bool = False) -> Iterator[tuple[str, bytes]]:
                 number += 1
                 where = f"{path}, line {number}"
                 if len(text) > LONGEST_LINE:
-                    raise TraceError(f"{where}: longer than {LONGEST_LINE} bytes")
+                    raise TraceError(f"{where}: over {LONGEST_LINE} bytes; accepted: at most as many")
                 if whole and not text.endswith(b"\n") and not not_text(text):
                     raise TraceError(f"{where}: the file ends within this line; end the last line with a newline")
                 if number == 1:

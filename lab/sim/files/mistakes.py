@@ -105,7 +105,9 @@ def _value(value: object) -> str:
         return "an empty list" if value == [] else "an empty object"
     if isinstance(value, int | float):
         return str(value)
-    return {dict: "an object", list: "a list", type(None): "null"}.get(type(value), "")
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    return {dict: "an object", type(None): "null"}.get(type(value), "")
 
 
 def _at(given: object, path: str) -> Any:  # noqa: ANN401 - whatever JSON says

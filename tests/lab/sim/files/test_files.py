@@ -106,6 +106,7 @@ def replay(tmp_path, machines, policy, *jobs):
         (stage(seconds=[1, 2, 3]), "field stages[0].seconds: 3 numbers; accepted: one, or one for each of 1 tasks"),
         (stage(parents=["t"]), "field stages[0].parents[0]: job 'a' has no stage 't'; accepted: s"),
         (stage(parents=["s"]), "field stages[0]: a cycle of parents: s -> s; accepted: no cycle"),
+        (job(stages=[STAGE] * 100_001), "field stages: a list of 100001; accepted: a list of 100000 or less items"),
         (job(stages=[STAGE, STAGE]), "field stages[1].name: 's' stands twice in job 'a'; accepted: each name once"),
         (stage(input={"rate": "1M", "from": "shuffle"}), "shuffle needs parents"),
         (
@@ -230,7 +231,7 @@ def test_what_a_job_is_a_run_of_is_read_and_most_run_once(tmp_path, machines, su
         ('{"job": "a", "stages": [', "the file ends within this line"),
         ('{"job": "a", "arrives": NaN}\n', "not one JSON object"),
         ('{"job": ' + "[" * 100_000 + "\n", "line 1: field job: accepted: text"),
-        ("[1]\n", "line 1: a list; accepted: one JSON object on each line, with job, stages"),
+        ("[1]\n", "line 1: a list of 1; accepted: one JSON object on each line, with job, stages"),
         ("[\n" + json.dumps(job()) + "\n]\n", "line 1: accepted: one JSON object on each line, with job, stages"),
         ("", "has no jobs"),
     ],
