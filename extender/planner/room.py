@@ -26,7 +26,8 @@ class Room:
 
         The emptiest comes first, by the mean part that is free. Of nodes with devices it is the one with the smallest
         part of its devices free, so that others keep all of theirs for who needs as many; and nodes with more devices
-        than others come late (`special`), as who needs devices can go nowhere else.
+        than others come late (`special`), as who needs devices can go nowhere else. Nodes that fewer classes may use
+        come early: who may go anywhere leaves the others to those.
         """
         per_unit = self._classes.per_unit[:, nodes]
         free = np.where(per_unit > 0, self._free[:, nodes], 0.0) * per_unit
@@ -36,6 +37,8 @@ class Room:
             with_devices = (devices > 0).any(axis=0)
             taken_first = _LITTLE * early - _mean_part(free[len(DIMENSIONS) :], devices)
             early = np.where(with_devices, taken_first, early)
+        if self._barred is not None:
+            early = early + self._barred[:, nodes].mean(axis=0)
         return np.asarray(early - self._classes.special[nodes])
 
     def fits(self, rows: Rows, nodes: Rows) -> tuple[Mask, Mask]:

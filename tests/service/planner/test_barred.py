@@ -39,6 +39,12 @@ def test_a_block_on_a_barred_node_is_read_from_elsewhere():
     assert plan.assignments.source.tolist() == [0]
 
 
+def test_who_may_go_anywhere_leaves_the_node_that_more_may_use():
+    # Both nodes hold one task. Job 0 may go to either; job 1 to n0 only, which would come first by its name.
+    waiting = with_barred(tasks((0, 1, (4,)), (1, 1, (4,))), [False, False], [False, True])
+    assert sorted(pairs(once(cluster((4,), (4,)), waiting))) == [(0, 1), (1, 0)]
+
+
 def test_barring_nobody_is_as_nothing_barred():
     waiting = tasks((0, 3, (2, 1)), (1, 3, (1, 2)))
     snapshot = cluster((9, 6), (5, 9))
