@@ -42,8 +42,8 @@ class _About:
 class EventRecorder:
     """Writes each event once: its name follows from what it is about, so a second replica finds it there.
 
-    Warnings are about what users wrote, so their number has no bound; their rate has. `warned` is told the kind of
-    object of each.
+    Warnings are about what users wrote, so their number has no bound; their rate has, in each namespace by itself, so
+    that no tenant silences another. `warned` is told the kind of object of each.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class EventRecorder:
         self._api = api
         self._warned = warned
         self._clock = clock
-        self._warnings, self._counted_at = _MOST_WARNINGS_AT_ONCE, clock()
+        self._allowances: dict[str, tuple[float, float]] = {}  # how many warnings are allowed, and when that was so
         self._queue: queue.Queue[tuple[str, dict[str, Any]] | None] = queue.Queue(_WAITING)
         self._said: dict[str, None] = {}
         self._saying = threading.Lock()
@@ -66,12 +66,11 @@ class EventRecorder:
 
         Returns at once. Where the rate is used up, or too many events wait, a later call writes it.
         """
-        if not self._may_warn():
+        if not self._may_warn(namespace):
             return
         about = _About(kind, namespace or "default", name, uid)
         if self._put(about, "Warning", "BrokenAnnotation", message, owner or f"{uid}{message}"):
-            with self._saying:
-                self._warnings -= 1
+            self._count_warning(namespace)
             self._warned(kind)
             log.warning("broken annotation", kind=kind, namespace=namespace, name=name, problem=message)
 
@@ -84,13 +83,24 @@ class EventRecorder:
         """Warn of the whole installation, by its Lease: one event for each reason and key. Returns at once."""
         self._put(_About("Lease", namespace, name, ""), "Warning", reason, message, f"{name}/{reason}/{key}")
 
-    def _may_warn(self) -> bool:
-        """Say whether the rate allows another warning."""
+    def _may_warn(self, namespace: str) -> bool:
+        """Say whether the rate allows another warning about this namespace."""
+        with self._saying:
+            return self._allowed(namespace, self._clock()) >= 1
+
+    def _count_warning(self, namespace: str) -> None:
+        """Count a warning; of too many namespaces the one that was warned of longest ago has its whole allowance."""
         with self._saying:
             now = self._clock()
-            earned = _WARNINGS_PER_SECOND * max(now - self._counted_at, 0.0)
-            self._warnings, self._counted_at = min(_MOST_WARNINGS_AT_ONCE, self._warnings + earned), now
-            return self._warnings >= 1
+            left = self._allowed(namespace, now) - 1
+            self._allowances.pop(namespace, None)
+            self._allowances[namespace] = left, now
+            if len(self._allowances) > _REMEMBERED:
+                del self._allowances[next(iter(self._allowances))]
+
+    def _allowed(self, namespace: str, now: float) -> float:
+        left, since = self._allowances.get(namespace, (_MOST_WARNINGS_AT_ONCE, now))
+        return min(_MOST_WARNINGS_AT_ONCE, left + _WARNINGS_PER_SECOND * max(now - since, 0.0))
 
     def _put(self, about: _About, sort: str, reason: str, message: str, key: str) -> bool:
         """Have an event written; False where it was already, or too much waits."""

@@ -92,6 +92,31 @@ def test_warnings_come_at_a_bounded_rate_and_those_left_out_can_be_given_later()
     assert [event["involvedObject"]["uid"] for _, event in board.posted] == [f"u{number}" for number in range(15)]
 
 
+def test_who_breaks_annotations_all_the_time_silences_nobody_in_another_namespace():
+    board, seconds = Board(), [0.0]
+    recorder = EventRecorder(board, clock=lambda: seconds[0])
+    for second in range(60):
+        seconds[0] = second
+        for number in range(100):
+            recorder.warn("Pod", "loud", "web", f"{second}/{number}", "broken")
+        recorder.warn("Pod", "quiet", "web", "mine", "broken")
+        recorder.warn("Node", "", "n1", "n1", "broken")
+    recorder.stop()
+    recorder.run()
+    named = [event["involvedObject"]["uid"] for path, event in board.posted if "loud" not in path]
+    assert named == ["mine", "n1"]
+    assert len(board.posted) == 2 + 10 + 59
+
+
+def test_of_so_many_namespaces_are_the_warnings_counted_at_most(monkeypatch):
+    monkeypatch.setattr(module, "_REMEMBERED", 3)
+    recorder = EventRecorder(Board(), clock=lambda: 0.0)
+    for number in range(9):
+        recorder.warn("Pod", f"s{number}", "web", f"u{number}", "broken")
+        recorder.warn("Pod", "s0", "web", f"{number}", "broken")
+    assert list(recorder._allowances) == ["s7", "s8", "s0"]
+
+
 def test_what_was_said_already_does_not_use_up_the_rate():
     recorder = EventRecorder(Board(), clock=lambda: 0.0)
     for _ in range(100):
