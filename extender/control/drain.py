@@ -9,7 +9,7 @@ the nomination again. Gates and nominations of others are never touched.
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -97,7 +97,8 @@ class SeenOfOurs:
 class Drained:
     """What was removed; `left` are the pods where something of ours still is, with the reason.
 
-    `taken_back` running pods were opportunistic, and were promoted or evicted.
+    `taken_back` running pods were opportunistic, and were promoted or evicted. Those `without_requests` go on as they
+    are, for a reason: they cannot have theirs. `since` is how many pods came with our gate after the policies had gone.
 
     `waiting` pods are not bound and name one of our schedulers: if that goes away too, nobody places them.
     """
@@ -109,6 +110,8 @@ class Drained:
     left: Mapping[str, str]
     waiting: int
     taken_back: int = 0
+    without_requests: Mapping[str, str] = field(default_factory=dict)
+    since: int = 0
 
 
 def look(cluster: Cluster, schedulers: frozenset[str]) -> SeenOfOurs:
@@ -130,17 +133,21 @@ def drain(
 ) -> Drained:
     """Remove everything of ours, and look again until there is nothing left; `schedulers` are those that we came with.
 
-    Ends with pods in `left` where writes are refused again and again, or new pods carry the gate in their templates.
+    Ends with pods in `left` where writes are refused again and again. Pods whose templates carry the gate may come for
+    ever: those that come once the policies are gone are counted, and keep it from no end.
     Raises ClusterError where the API server cannot be reached, or refuses to let us look.
     """
     # 1. Remove our admission policies, so that no new pod gets the gate.
     bindings, policies = _removed(cluster, BINDINGS), _removed(cluster, POLICIES)
     settled = bindings is None and policies is None
-    gate_count = nomination_count = fruitless_rounds = 0
+    gate_count = nomination_count = fruitless_rounds = since = 0
     problems: dict[str, str] = {}
+    without: dict[str, str] = {}
     held, waiting = _waiting_pods(cluster, schedulers)
+    known = {_full_name(pod) for pod in held}
     for _ in range(_ROUNDS):
-        # At each turn: `held` are the pods that carry something of ours now; `problems` is of the last round.
+        # At each turn: `held` are those of the `known` pods that carry something of ours now, and `since` is how many
+        # others do; `problems` is of the last round.
         if not held and settled:
             break
         # 2. Take off each pod what is ours.
@@ -148,6 +155,7 @@ def drain(
         gate_count += sum(outcome.gate for outcome in outcomes)
         nomination_count += sum(outcome.nomination for outcome in outcomes)
         problems = {_full_name(outcome.pod): outcome.problem for outcome in outcomes if outcome.problem}
+        without |= {_full_name(outcome.pod): outcome.without for outcome in outcomes if outcome.without}
         # 3. Give up after some rounds in which every write was refused.
         fruitless_rounds = fruitless_rounds + 1 if problems and len(problems) == len(outcomes) else 0
         if fruitless_rounds == _FRUITLESS_ROUNDS:
@@ -157,24 +165,42 @@ def drain(
             pause(SETTLE_SECONDS)
         elif problems:
             pause(_PAUSE_SECONDS)
+        found, waiting = _waiting_pods(cluster, schedulers)
+        if not settled:
+            known = {_full_name(pod) for pod in found}
         settled = True
-        held, waiting = _waiting_pods(cluster, schedulers)
+        held = tuple(pod for pod in found if _full_name(pod) in known)
+        since = len(found) - len(held)
     # 5. Promote or evict those that run on what others reserved.
-    taken_back, refused = _end_running(cluster, way_out)
-    left = {name: problems.get(name, "created with the gate since") for name in map(_full_name, held)}
-    return Drained(policies or (), bindings or (), gate_count, nomination_count, left | refused, waiting, taken_back)
+    taken_back, refused, unchanged = _end_running(cluster, way_out)
+    left = {name: problems[name] for name in map(_full_name, held) if name in problems}
+    return Drained(
+        policies=policies or (),
+        bindings=bindings or (),
+        gates=gate_count,
+        nominations=nomination_count,
+        left=left | refused,
+        waiting=waiting,
+        taken_back=taken_back,
+        without_requests=without | unchanged,
+        since=since + len(held) - len(left),
+    )
 
 
-def _end_running(cluster: Cluster, way_out: WayOut) -> tuple[int, dict[str, str]]:
-    """Take back the opportunistic pods that run; return how many, and who stays with the reason."""
-    count, refused = 0, dict[str, str]()
+def _end_running(cluster: Cluster, way_out: WayOut) -> tuple[int, dict[str, str], dict[str, str]]:
+    """Take back the opportunistic pods that run; return how many, who is left and who goes on as it is, and why."""
+    count, refused, unchanged = 0, dict[str, str](), dict[str, str]()
     for pod in _running_demoted(cluster):
+        name = f"{pod.namespace}/{pod.name}"
         try:
-            count += way_out.end(pod)
+            if reason := way_out.end(pod):
+                unchanged[name] = reason
+            else:
+                count += 1
         except ClusterError as error:
             if not is_gone(error):
-                refused[f"{pod.namespace}/{pod.name}"] = str(error)
-    return count, refused
+                refused[name] = str(error)
+    return count, refused, unchanged
 
 
 def _running_demoted(cluster: Cluster) -> list[Pod]:
@@ -183,12 +209,16 @@ def _running_demoted(cluster: Cluster) -> list[Pod]:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """Whether gate and nomination of one pod were removed, and what the API server said against it."""
+    """Whether gate and nomination of one pod were removed, and what the API server said against it.
+
+    `without` says why it did not get its requests back.
+    """
 
     pod: GatedPod
     gate: bool
     nomination: bool
     problem: str
+    without: str
 
 
 def _release_all(gates: GateRemover, held: Sequence[GatedPod], show: Show, way_out: WayOut) -> list[_Outcome]:
@@ -203,9 +233,10 @@ def _release_all(gates: GateRemover, held: Sequence[GatedPod], show: Show, way_o
 def _release(gates: GateRemover, pod: GatedPod, way_out: WayOut) -> _Outcome:
     """Take what is ours off one pod; a write that the API server refuses is left to the next round."""
     gate = nomination = False
+    without = ""
     try:
         if pod.demoted is not None:
-            way_out.give_back(pod.demoted)
+            without = way_out.give_back(pod.demoted)
         if pod.gated:
             gates.remove_gate(pod.namespace, pod.name)
             gate = True
@@ -218,8 +249,8 @@ def _release(gates: GateRemover, pod: GatedPod, way_out: WayOut) -> _Outcome:
         if error.status is None:
             raise
         problem = "" if error.is_not_found else str(error)
-        return _Outcome(pod, gate, nomination, problem)
-    return _Outcome(pod, gate, nomination, "")
+        return _Outcome(pod, gate, nomination, problem, without)
+    return _Outcome(pod, gate, nomination, "", without)
 
 
 def _full_name(pod: GatedPod) -> str:

@@ -1,8 +1,9 @@
 """The way out for opportunistic pods: those that run are promoted or evicted, those that wait get their requests back.
 
 Without Dovetail a pod that requests nothing would fit anywhere, and nobody would evict it where others need its room.
-Pods that never are regular (`dovetail.dev/opportunistic: only`) are left as their users wrote them. So are those whose
-annotation says what cannot be brought back: anyone may write it, and one such pod must not keep the others held.
+Pods that never are regular (`dovetail.dev/opportunistic: only`) are left as their users wrote them. Those that cannot
+have their requests go on as they are: a broken annotation, a ResourceQuota or a LimitRange is the doing of their users,
+and one such pod must not keep the others held.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,9 @@ Way = Literal["promote", "evict"]
 
 _INVALID = frozenset({400, 422})
 """Statuses by which an API server refuses requests that a pod cannot have."""
+
+_FORBIDDEN, _NO_RIGHT = 403, "cannot patch resource"
+"""The status of a quota's refusal is also that of a missing right; this is in the words of the latter alone."""
 
 
 class Restores(Protocol):
@@ -44,17 +48,17 @@ class WayOut:
         self.way = way
         self._restores, self._evicts = restores, evicts
 
-    def give_back(self, pod: Pod) -> bool:
-        """Bring the requests of a waiting pod back, then forget them; return False where the pod cannot have them.
+    def give_back(self, pod: Pod) -> str:
+        """Bring the requests of a waiting pod back, then forget them; return why the pod cannot have them, or "".
 
         Raises ClusterError where that is refused for another reason.
         """
-        possible = self._may_have(pod)
+        reason = self._why_not(pod)
         self._restores.forget(pod)
-        return possible
+        return reason
 
-    def end(self, pod: Pod) -> bool:
-        """Promote or evict a pod that runs; return False where it cannot have its requests.
+    def end(self, pod: Pod) -> str:
+        """Promote or evict a pod that runs; return why it cannot have its requests, or "".
 
         Raises ClusterError where that is refused for another reason, or forbidden now.
         """
@@ -62,19 +66,24 @@ class WayOut:
             return self.give_back(pod)
         if not self._evicts.evict(pod):
             raise ClusterError("a PodDisruptionBudget forbids its eviction now")
-        return True
+        return ""
 
-    def _may_have(self, pod: Pod) -> bool:
-        """Bring a pod's requests back; return False where they make no sense."""
+    def _why_not(self, pod: Pod) -> str:
+        """Bring a pod's requests back; return why it cannot have them, or ""."""
         try:
             self._restores.restore(pod)
-        except BadAnnotation:
-            return False
+        except BadAnnotation as error:
+            return str(error)
         except ClusterError as error:
-            if error.status not in _INVALID:
+            if not _forbids_requests(error):
                 raise
-            return False
-        return True
+            return str(error)
+        return ""
+
+
+def _forbids_requests(error: ClusterError) -> bool:
+    """Say whether an API server refused requests that the pod cannot have: not where we have no right to change it."""
+    return error.status in _INVALID or (error.status == _FORBIDDEN and _NO_RIGHT not in str(error))
 
 
 def demoted(document: Mapping[str, Any]) -> Pod | None:

@@ -16,6 +16,7 @@ from tests.integration.gating import BINDINGS, HOLD, POLICIES, gates, is_gated, 
 
 OTHERS = {"name": "example.com/quota"}
 PROMISED = "dovetail.dev/nominated"
+WRITTEN_DOWN = "dovetail.dev/regular-requests"
 
 
 @pytest.fixture
@@ -140,6 +141,51 @@ def test_it_may_run_while_control_releases(control_plane, start_scheduler, drain
             assert "forbidden" not in control_plane.log("dovetail-control").read_text().lower()
         finally:
             control_plane.remove_scheduler("dovetail-control")
+
+
+def test_a_tenant_s_quota_and_templates_that_carry_the_gate_keep_nobody_from_an_uninstall(control_plane, drain):
+    """A pod asks for 2 cores of a quota of 1, and lost its requests; others are made with the gate all the time."""
+    client = control_plane.client()
+    enough = threading.Event()
+
+    def keep_creating(space, thread):
+        number = 0
+        while not enough.is_set():
+            made = [builders.pod(f"again-{thread}-{number}", namespace=space, spec={"schedulingGates": [HOLD]})]
+            workload.create_pods(client, made)
+            number += 1
+
+    with namespace(control_plane, "capped") as capped, namespace(control_plane, "stubborn") as stubborn:
+        quota = {"metadata": {"name": "bounds"}, "spec": {"hard": {"requests.cpu": "1"}}}
+        request(client, "POST", f"/api/v1/namespaces/{capped}/resourcequotas", quota)
+        path = f"/api/v1/namespaces/{capped}/resourcequotas/bounds"
+        workload.wait_until(lambda: request(client, "GET", path)["status"].get("used"), 20, "the quota to count")
+        workload.create_nodes(client, [builders.node("n1")])
+        wanted = {WRITTEN_DOWN: json.dumps({"containers": {"main": {"cpu": "2"}}})}
+        nothing = {"cpu": "0", "memory": "0", "limits": {"memory": "1Gi"}}
+        specs = {"held": {"schedulingGates": [HOLD]}, "runs": {"nodeName": "n1"}}
+        workload.create_pods(
+            client,
+            [builders.pod(name, namespace=capped, annotations=wanted, spec=specs[name], **nothing) for name in specs],
+        )
+        creating = [threading.Thread(target=keep_creating, args=(stubborn, number)) for number in range(2)]
+        for thread in creating:
+            thread.start()
+        try:
+            workload.wait_until(lambda: worn(client)[(HOLD["name"],)] > 10, 20, "pods with the gate")
+            told = drain("--yes", "--json")
+        finally:
+            enough.set()
+            for thread in creating:
+                thread.join()
+
+        assert told["left"] == {}
+        assert set(told["withoutRequests"]) == {f"{capped}/held", f"{capped}/runs"}
+        reasons = [reason.partition(":")[2] for reason in told["withoutRequests"].values()]
+        assert all("exceeded quota: bounds" in reason for reason in reasons), reasons
+        kept = {pod["metadata"]["name"]: pod for pod in workload.pods(client)}
+        assert gates(kept["held"]) == []
+        assert not any(WRITTEN_DOWN in kept[name]["metadata"].get("annotations", {}) for name in ("held", "runs"))
 
 
 def test_without_a_policy_gates_from_templates_are_removed_and_it_is_said_who_still_waits(control_plane, drain):

@@ -143,7 +143,7 @@ class Api:
             raise ClusterError(f"{method} {path}: {_one_line(str(error))}") from None
         if reply.status >= 300:
             text = whole(reply, f"{method} {path}: {reply.status} {reply.reason}").decode(errors="replace")
-            text = _one_line(text)[:300]
+            text = _one_line(text)[:600]
             raise Refused(f"{method} {path}: {reply.status} {reply.reason}: {text}", reply.status)
         return reply
 

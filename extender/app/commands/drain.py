@@ -9,7 +9,9 @@ import click
 from extender.app.commands.options import FILE, connection, exit_codes
 
 
-@click.command(epilog=exit_codes("nothing of ours is left", "something is left, an error, or not confirmed"))
+@click.command(
+    epilog=exit_codes("nothing of ours is left but on new pods", "something is left, an error, or not confirmed")
+)
 @click.option("--config", type=FILE, help="Settings file; names our schedulers. Default: built-in settings.")
 @connection
 @click.option(

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,8 @@ def has_done(drained: Drained) -> dict[str, Any]:
         "gates": drained.gates,
         "nominations": drained.nominations,
         "opportunistic": drained.taken_back,
+        "withoutRequests": dict(drained.without_requests),
+        "createdSince": drained.since,
         "left": dict(drained.left),
         "waitingForOurScheduler": drained.waiting,
     }
@@ -85,18 +88,35 @@ def words_before(seen: SeenOfOurs, ours: frozenset[str]) -> list[str]:
 
 def words_after(drained: Drained, ours: frozenset[str]) -> list[str]:
     """Return what was done, for people."""
-    shown = list(drained.left.items())[:_NAMES]
-    more = len(drained.left) - len(shown)
     return [
         f"admission policies removed      {_listed(drained.policies)}",
         f"gates removed                   {drained.gates}",
         f"nominations cleared             {drained.nominations}",
         *([f"opportunistic pods taken back   {drained.taken_back}"] if drained.taken_back else []),
         *_waiting(drained.waiting, ours),
-        *([f"pods that still carry something of ours: {len(drained.left)}"] if drained.left else []),
-        *(f"  {pod}: {reason}" for pod, reason in shown),
-        *([f"  and {more} more"] if more else []),
-        "Run it again once the reason is gone." if drained.left else "No pod is held.",
+        *_named("pods that go on without their requests", drained.without_requests),
+        *_since(drained.since),
+        *_named("pods that still carry something of ours", drained.left),
+        *(["Run it again once the reason is gone."] if drained.left else []),
+        *([] if drained.left or drained.since else ["No pod is held."]),
+    ]
+
+
+def _named(what: str, pods: Mapping[str, str]) -> list[str]:
+    """Return how many pods there are, and the first ones with their reasons."""
+    if not pods:
+        return []
+    shown = list(pods.items())[:_NAMES]
+    more = [f"  and {len(pods) - len(shown)} more"] if len(pods) > len(shown) else []
+    return [f"{what}: {len(pods)}", *(f"  {pod}: {reason}" for pod, reason in shown), *more]
+
+
+def _since(count: int) -> list[str]:
+    if not count:
+        return []
+    return [
+        f"new pods that carry the gate: {count}. No policy gives it to them any more: take it out of their templates,",
+        "  and run this again.",
     ]
 
 

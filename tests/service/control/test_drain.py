@@ -18,8 +18,8 @@ OURS = frozenset({"dovetail"})
 
 
 class Refused(ClusterError):
-    def __init__(self, status):
-        super().__init__(f"refused with {status}")
+    def __init__(self, status, text=""):
+        super().__init__(text or f"refused with {status}")
         self.status = status
 
 
@@ -305,8 +305,21 @@ def test_pods_that_come_with_the_gate_for_ever_do_not_keep_it_running():
     cluster.patch = patch_then_owner_creates
     done = drained(cluster)
 
-    assert done.gates == 30
-    assert done.left == {"default/again-29": "created with the gate since"}
+    assert (done.gates, done.since, done.left) == (1, 1, {})
+
+
+def test_a_pod_that_comes_back_by_its_name_for_ever_does_not_keep_it_running():
+    cluster = FakeCluster([pod("a")], knows_policies=False)
+    patch = cluster.patch
+
+    def patch_then_user_creates(path, body, content):
+        patch(path, body, content)
+        cluster.pods[path] = pod("a")
+
+    cluster.patch = patch_then_user_creates
+    done = drained(cluster)
+
+    assert (done.gates, done.since, done.left) == (30, 1, {})
 
 
 def test_an_api_server_that_does_not_answer_ends_it():
@@ -475,19 +488,25 @@ def test_a_held_pod_that_gave_its_requests_up_gets_them_back_before_its_gate_goe
     assert (gates(cluster, "a"), done.gates, done.taken_back, done.left) == ([], 2, 0, {})
 
 
-def test_one_whose_requests_do_not_come_back_stays_held_and_is_named():
+@pytest.mark.parametrize(
+    "error", [Refused(403, 'User "me" cannot patch resource "pods/resize" in API group ""'), Refused(500)]
+)
+def test_one_whose_requests_do_not_come_back_stays_held_and_is_named(error):
     cluster = FakeCluster([opportunistic("a")])
-    _, done = way_out(cluster, refused={"a": Refused(403)})
+    _, done = way_out(cluster, refused={"a": error})
     assert gates(cluster, "a") == [HOLD]
-    assert done.left == {"default/a": "refused with 403"}
+    assert (done.left, done.without_requests) == ({"default/a": str(error)}, {})
 
 
-@pytest.mark.parametrize("error", [BadAnnotation("cannot be read"), Refused(422), Refused(400)])
-def test_one_whose_annotation_makes_no_sense_goes_as_it_is_and_keeps_no_other_held(error):
+@pytest.mark.parametrize(
+    "error", [BadAnnotation("cannot be read"), Refused(422), Refused(400), Refused(403, "exceeded quota: bounds")]
+)
+def test_one_that_cannot_have_its_requests_goes_as_it_is_is_named_and_keeps_no_other_held(error):
     cluster = FakeCluster([opportunistic("a"), pod("b"), opportunistic("c", node="n1", gates=())])
     _, done = way_out(cluster, refused={"a": error, "c": error})
     assert [gates(cluster, name) for name in "ab"] == [[], []]
     assert (done.gates, done.taken_back, done.left) == (2, 0, {})
+    assert done.without_requests == {"default/a": str(error), "default/c": str(error)}
     assert not any(WRITTEN_DOWN in of(cluster, name)["metadata"]["annotations"] for name in "ac")
 
 

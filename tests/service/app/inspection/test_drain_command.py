@@ -46,6 +46,17 @@ def test_of_many_pods_that_are_left_ten_are_shown_with_the_reason():
     assert told[-2:] == ["  and 2 more", "Run it again once the reason is gone."]
 
 
+def test_pods_that_go_on_without_their_requests_and_new_ones_with_the_gate_are_said():
+    told = words_after(drained(without_requests={"default/a": "exceeded quota"}, since=2), OURS)
+
+    assert told[-4:] == [
+        "pods that go on without their requests: 1",
+        "  default/a: exceeded quota",
+        "new pods that carry the gate: 2. No policy gives it to them any more: take it out of their templates,",
+        "  and run this again.",
+    ]
+
+
 def test_a_dry_run_says_what_would_be_done_and_that_nothing_was():
     held = (GatedPod("default", "a", True, None, False), GatedPod("default", "b", False, "node-1", True))
     seen = SeenOfOurs(("gating",), ("gating",), held, waiting=0, opportunistic=2)
@@ -62,7 +73,9 @@ def test_a_dry_run_says_what_would_be_done_and_that_nothing_was():
 
 
 def test_machines_are_told_what_is_left():
-    assert has_done(drained(left={"default/a": "refused"}))["left"] == {"default/a": "refused"}
+    told = has_done(drained(left={"default/a": "refused"}, without_requests={"default/b": "quota"}, since=2))
+    assert told["left"] == {"default/a": "refused"}
+    assert (told["withoutRequests"], told["createdSince"]) == ({"default/b": "quota"}, 2)
 
 
 @pytest.mark.parametrize("how", ["env", "option"])
