@@ -102,9 +102,9 @@ class Server:
             self._turn(0.05)
         if self._busy():
             log.warning("requests dropped at the end of the drain", drain_seconds=self._drain_seconds)
-        self._server.task_dispatcher.shutdown(timeout=1)
-        for channel in list(self._server.active_channels.values()):
+        for channel in list(self._server.active_channels.values()):  # at once: nobody reads them any more
             channel.close()
+        self._server.task_dispatcher.shutdown(timeout=1)
         with self._stop_lock:  # whoever stops us may still be about to pull it: it must not write to another file then
             self._server.trigger.close()
 

@@ -298,6 +298,19 @@ def test_who_asks_one_question_after_the_other_is_told_at_the_end_that_the_conne
         assert connection.recv(1) == b""
 
 
+def test_a_connection_is_closed_as_soon_as_nobody_reads_it_any_more_however_long_threads_take_to_end(monkeypatch):
+    with running(drain_seconds=0) as server, connect(server) as connection:
+        assert ask(connection)
+        ended = threading.Event()
+        monkeypatch.setattr(server._server.task_dispatcher, "shutdown", lambda **_: ended.wait(5))
+        server.stop()
+        try:
+            connection.settimeout(2)
+            assert connection.recv(1) == b""
+        finally:
+            ended.set()
+
+
 def test_stop_does_not_wait_longer_than_it_may():
     with running(drain_seconds=0.1) as server, connect(server) as connection:
         post(connection, "/slow", b"")
