@@ -41,7 +41,8 @@ class MetricsApi:
         """
         pods = [pod for pod in pods if not pod.finished]
         try:
-            measured_nodes, measured_pods = self.api.read(NODES)["items"], self.api.read(PODS)["items"]
+            # Pods first: they are taken out of the use of their nodes, and never more of them than is in it.
+            measured_pods, measured_nodes = self.api.read(PODS)["items"], self.api.read(NODES)["items"]
             tally, strangers, since = self._tally(measured_nodes, measured_pods, nodes, pods)
         except ClusterError as error:
             status = getattr(error, "status", None)

@@ -41,13 +41,15 @@ class Prometheus:
 
         Raises UsageError.
         """
-        names = [(pod.namespace, pod.name) for pod in pods]
         deadline = self.timer() + self.look_seconds
         # 1. The questions. One that fails is a look that fails: what it would have said is not known. Times are asked
-        #    first: a scrape between two questions then makes values newer than they are called, never older.
-        times = self._ask(self.queries.of_times(names), deadline)
+        #    first: a scrape between two questions then makes values newer than they are called, never older. Pods are
+        #    taken out of the use of their nodes: by such a scrape that of pods that began rises, that of ended ones
+        #    falls. So those are asked about before the nodes, these after: never is more taken out than is in it.
+        times = self._ask(self.queries.of_times(_names(pods)), deadline)
+        single = self._ask_pods([pod for pod in pods if not pod.finished], deadline)
         answers = {name: self._ask(self.queries.of_dimension(name), deadline) for name in DIMENSIONS}
-        single = self._ask(self.queries.of_pods(names), deadline) if pods else PrometheusAnswer((), None)
+        ended = self._ask_pods([pod for pod in pods if pod.finished], deadline)
         waiting = self._ask_pressure(pods, deadline) if self.pressure else PrometheusAnswer((), None)
         if nodes and not any(one.rows for one in answers.values()):
             raise UsageError("empty", "there is not one series: see usage.nodeQueries, podQueries and matchers")
@@ -55,7 +57,7 @@ class Prometheus:
         sorting = _Sorting(NodeNames(nodes, self.queries.node_labels), pods)
         for name, one in (*answers.items(), (TIME, times)):
             sorting.take(name, one.rows)
-        sorting.take("", single.rows)
+        sorting.take("", (*single, *ended))
         sorting.take(PRESSURE, waiting.rows)
         # 3. What can be believed. The window is the earliest that any answer reaches back to.
         evaluated = min(one.evaluated for one in answers.values() if one.evaluated is not None) if nodes else 0.0
@@ -66,9 +68,15 @@ class Prometheus:
         node_of = {pod.uid: pod.node or "" for pod in pods if pod.opportunistic}
         return UsageLook(usage, node_of, len(sorting.strangers), tuple(sorted(sorting.strangers)[:MOST_NAMED]))
 
+    def _ask_pods(self, pods: Sequence[Pod], deadline: float) -> Sequence[Row]:
+        """Return the use of single pods, and not what else the question fits (`queries`)."""
+        names = set(_names(pods))
+        rows = self._ask(self.queries.of_pods(names) if names else "", deadline).rows
+        return [row for row in rows if (row.labels.get("namespace"), row.labels.get("pod")) in names]
+
     def _ask_pressure(self, pods: Sequence[Pod], deadline: float) -> PrometheusAnswer:
-        opportunistic = [(pod.namespace, pod.name) for pod in pods if pod.opportunistic]
-        others = self._lately.at(self.timer(), opportunistic, self.queries.window_seconds)
+        opportunistic = [pod for pod in pods if pod.opportunistic]
+        others = self._lately.at(self.timer(), _names(opportunistic), self.queries.window_seconds)
         return self._ask(self.queries.of_pressure(others), deadline)
 
     def _ask(self, query: str, deadline: float) -> PrometheusAnswer:
@@ -82,6 +90,10 @@ class Prometheus:
         if one.evaluated is not None and not before - SKEW_SECONDS <= one.evaluated <= after + SKEW_SECONDS:
             raise UsageError("skew", f"Prometheus' clock and ours differ by more than {SKEW_SECONDS:g} s")
         return one
+
+
+def _names(pods: Sequence[Pod]) -> list[tuple[str, str]]:
+    return [(pod.namespace, pod.name) for pod in pods]
 
 
 @dataclass(slots=True)

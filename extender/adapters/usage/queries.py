@@ -1,6 +1,7 @@
-"""The eight questions of one look: one for each dimension, one for opportunistic pods, one for the samples' times.
+"""The questions of one look: one for each dimension, one for single pods, one for the samples' times.
 
-Where evictions go by it, there is a ninth: how long regular pods wait for CPU.
+One more is asked where some of the single pods have ended. Another is asked where evictions go by it: how long regular
+pods wait for CPU.
 
 Each asks for several things at once. The label `dovetail` says of which each series of the answer is.
 """

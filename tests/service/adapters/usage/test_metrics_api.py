@@ -66,6 +66,19 @@ def test_nodes_pods_and_their_sums_are_in_our_units_with_the_time_and_window_of_
     assert usage.nodes["a"].since == NOW - 20 - 70  # the earliest window of all
 
 
+def test_pods_are_asked_about_first_so_that_no_more_is_told_of_one_than_its_node_was_told_to_use():
+    class Noting(Server):
+        asked = ()
+
+        def read(self, path, params=()):
+            self.asked += (path,)
+            return super().read(path, params)
+
+    server = Noting([node("a")], [pod("one", "100m")])
+    MetricsApi(server, 90.0, lambda: PLACES, clock=lambda: NOW).look(NODES, [POD])
+    assert server.asked == (PODS_PATH, NODES_PATH)
+
+
 def test_a_node_that_is_not_there_or_stale_or_negative_is_left_out():
     assert set(look([node("a")]).usage.problems) == {"b"}
     assert look([node("a", age=100), node("b")]).usage.problems == {"a": "newest sample is older than 90 s"}

@@ -46,6 +46,9 @@ def test_it_is_asked_once_for_each_dimension_once_for_pods_and_once_for_times(fa
     fake.requests.clear()
     source(fake.url).look(NODES, [])
     assert len(fake.requests) == 7
+    fake.requests.clear()
+    source(fake.url).look(NODES, [replace(PODS[0], finished=True), PODS[1]])
+    assert len(fake.requests) == 9
 
 
 @pytest.mark.parametrize(
@@ -266,6 +269,25 @@ def test_what_the_sum_over_pods_still_holds_of_a_pod_that_has_ended_is_told_by_n
     assert usage.gone == {"a": {"cpu": 1000.0, "memory": GIB, "network-in": 5.0}}
     assert set(usage.pods) == {"uid-2"}
     assert usage.rate_seconds == 60.0
+
+
+@pytest.mark.parametrize(("finished", "change"), [(False, 0.1), (True, -0.1)], ids=["began", "ended"])
+def test_no_more_is_told_of_a_pod_than_its_node_was_told_to_use_though_scrapes_come_between_the_questions(
+    fake, finished, change
+):
+    # Of the node's 2 cores the pod uses 1: what the window holds of it grows, or shrinks once it has ended.
+    answer = fake.answer
+
+    def answer_then_scrape(query):
+        reply = answer(query)
+        for who, key in (("node", "a"), ("pod", ("lab", "one", "a"))):
+            fake.set(who, "cpu", key, fake.values[who, "cpu"][key] + change)
+        return reply
+
+    fake.answer = answer_then_scrape
+    usage = source(fake.url).look(NODES, [replace(PODS[0], finished=finished), PODS[1]]).usage
+    told = usage.gone["a"] if finished else usage.pods["uid-1"].amounts
+    assert 0 < told["cpu"] <= usage.nodes["a"].amounts["cpu"] - 1000.0
 
 
 @pytest.mark.parametrize("value", ["NaN", -1.0, 100.0, [0.1, 0.1]])
