@@ -73,6 +73,7 @@ class Promoter:
         self._failures: Counter[str] = Counter()
         self._note_refused = note_refused
         self._refused: deque[str] = deque()
+        self._unwritten: deque[str] = deque()
 
     def under_way(self) -> Collection[str]:
         """Return the pods that are being made regular, by UID."""
@@ -200,6 +201,8 @@ class Promoter:
         self._failures = Counter(
             {uid: count for uid, count in self._failures.items() if self._cluster.backlog.pod(uid)}
         )
+        while self._unwritten:  # we did not lead for a moment
+            self._under_way.pop(self._unwritten.popleft(), None)
         while self._refused:  # nothing was changed, so there is nothing to take back
             uid = self._refused.popleft()
             if self._under_way.pop(uid, None) is not None:
@@ -236,6 +239,8 @@ class Promoter:
         try:
             if self._cluster.leads():
                 write()
+            else:
+                self._unwritten.append(pod.uid)
         except Exception as error:  # whatever it is: the next look goes by what the watch shows
             log.warning("resize failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
         finally:

@@ -354,3 +354,16 @@ def test_without_the_lead_nothing_is_written():
     scene.leading = False
     scene.write_all()
     assert scene.written == []
+
+
+def test_what_was_not_written_as_we_did_not_lead_is_begun_again_as_soon_as_we_do():
+    scene = scene_of(given("a", 400))
+    scene.late = True
+    scene.step()
+    scene.leading = False
+    scene.write_all()
+    scene.leading, scene.late = True, False
+    scene.step(1)
+    assert promoted(scene) == ["a"]
+    scene.step(1)
+    assert scene.promoted == ["a"]
