@@ -13,10 +13,11 @@ _ABOVE = 1e6
 
 
 def before_others(policy: Policy, waiting: Waiting, last: NDArray[np.bool_]) -> Floats:
-    """Return what puts classes above others [C], 0 for most.
+    """Return what puts classes above others [C], 0 for most, less than 0 for who goes after small jobs.
 
     The `last` [C] of a stage come first; then, where some jobs decide when everything is done, small jobs, then those
-    jobs, the longest chain first.
+    jobs, the longest chain first, then the rest. Levels are few and small jobs at 0: of what is added to a large number
+    the last digits are lost, and where one job has very much work, these say which other has least.
     """
     before = np.zeros(len(last))
     if np.isfinite(waiting.left_seconds):
@@ -29,6 +30,7 @@ def before_others(policy: Policy, waiting: Waiting, last: NDArray[np.bool_]) -> 
         if decides.any():
             first = np.where(decides, 1.0 + np.unique(chain, return_inverse=True)[1], 0.0)
             first[small(jobs.work, part=policy.small)] = len(chain) + 1
-            before = _ABOVE * first[waiting.job]
-    before[last] = _ABOVE * (len(waiting.jobs.names) + 2)
+            level = np.unique(first, return_inverse=True)[1]
+            before = _ABOVE * (level - level.max())[waiting.job]
+    before[last] = _ABOVE
     return before
