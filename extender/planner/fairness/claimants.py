@@ -111,9 +111,11 @@ class Claimants:
         """Return whose turn it is, by the score, of those of these classes [C] of its queue that need the same."""
         board, fairness, row = self._board, self._board.fairness, claimant.row
         waiting, whole = board.waiting, board.classes.whole
-        if claimant.gang >= 0 or waiting.since[row] == -np.inf or waiting.behind is not None:
+        mine = fairness.queue == fairness.queue[row]
+        in_lines = waiting.behind is not None and waiting.behind[mine].any()
+        if claimant.gang >= 0 or waiting.since[row] == -np.inf or in_lines:
             return claimant  # gangs, what a gang that has begun still lacks, and FIFO queues go by age
-        alike = classes & (self._gangs.of < 0) & (fairness.queue == fairness.queue[row])
+        alike = classes & (self._gangs.of < 0) & mine
         rows = (alike & (waiting.since < np.inf) & (whole == whole[row]).all(axis=1)).nonzero()[0]
         if waiting.barred is not None:
             rows = rows[(waiting.barred[rows] == waiting.barred[row]).all(axis=1)]

@@ -124,6 +124,10 @@ def test_of_classes_that_need_the_same_room_is_kept_at_once_for_the_first_by_the
     assert list(reserved_nodes(once(taken(4, 4), waiting, now=1.0))) == ["class1"]
     barred = np.array([[False, False], [True, False], [False, False]])
     assert list(reserved_nodes(once(taken(4, 4), replace(waiting, barred=barred), now=1.0))) == ["class0"]
+    # In a FIFO queue the oldest is first; that another queue is one makes no difference.
+    for behind, first in (([0, 1, 0], "class0"), ([0, 0, 1], "class1")):
+        plan = once(taken(4, 4), replace(waiting, behind=np.array(behind)), now=1.0)
+        assert list(reserved_nodes(plan)) == [first]
     gang = replace(waiting, count=np.array([9, 2, 9]), gang=np.array([-1, 0, -1]), gang_least=np.array([2]))
     assert list(reserved_nodes(once(taken(4, 4), gang, now=1.0))) == ["class0"]
     in_vain = replace(waiting, since=np.array([0.0, np.inf, 0.0]))
