@@ -43,9 +43,10 @@ class Prometheus:
         """
         deadline = self.timer() + self.look_seconds
         # 1. The questions. One that fails is a look that fails: what it would have said is not known. Times are asked
-        #    first: a scrape between two questions then makes values newer than they are called, never older. Pods are
-        #    taken out of the use of their nodes: by such a scrape that of pods that began rises, that of ended ones
-        #    falls. So those are asked about before the nodes, these after: never is more taken out than is in it.
+        #    first: a scrape between two questions then makes values newer than they are called, never older. The use
+        #    of pods is taken out of that of their nodes. By such a scrape the use of running pods may rise, and that
+        #    of ended ones falls. So running pods are asked about before the nodes, and ended ones after: never is more
+        #    taken out than the node's use has in it.
         times = self._ask(self.queries.of_times(_names(pods)), deadline)
         single = self._ask_pods([pod for pod in pods if not pod.finished], deadline)
         answers = {name: self._ask(self.queries.of_dimension(name), deadline) for name in DIMENSIONS}

@@ -16,8 +16,8 @@ def before_others(policy: Policy, waiting: Waiting, last: NDArray[np.bool_]) -> 
     """Return what puts classes above others [C], 0 for most, less than 0 for who goes after small jobs.
 
     The `last` [C] of a stage come first; then, where some jobs decide when everything is done, small jobs, then those
-    jobs, the longest chain first, then the rest. Levels are few and small jobs at 0: of what is added to a large number
-    the last digits are lost, and where one job has very much work, these say which other has least.
+    jobs, the longest chain first, then the rest. Levels are few, and that of small jobs is 0: a large number takes the
+    last digits of a score that is added to it, and beside a job of very much work other scores differ in these alone.
     """
     before = np.zeros(len(last))
     if np.isfinite(waiting.left_seconds):
