@@ -42,6 +42,9 @@ class StageOrder:
     `spans`: those of each order that was tried, by its name; `won`: which the best is, or came from. `trouble` [S]:
     the stages that the paper's construction placed first; none where it was left out. `begins`: when each task
     begins [T].
+
+    Where the search ended within the first replay the order is that of the longest path. Its span is not known then:
+    infinity, with no begins.
     """
 
     ranks: Ranks
@@ -65,8 +68,8 @@ def build(
 
     A unit of effort is a hundred looks at what a machine has free, about a tenth of a millisecond; by default it is
     `usual_effort`. Effort is counted, not timed, so the same input gives the same order. `ended` is for whoever has a
-    clock: it is asked between replays and placements. The order by the longest path is tried in any case. Raises
-    GraphError where a task is larger than a machine.
+    clock: it is asked at each moment of a replay, and between placements. Raises GraphError where a task is larger
+    than a machine.
     """
     effort = usual_effort(dag) if effort is None else effort
     search = _Search(dag, machines, np.random.default_rng(seed), effort, ended)
@@ -87,13 +90,13 @@ class _Search:
         self._dag, self._machines, self._random, self._ended = dag, machines, random, ended
         self._effort, self._most = effort, _GIVEN_UP * effort
         self._bounds = bounds_of(dag, machines)
-        self._replay = Replay(dag, machines, self._bounds.behind)
-        self._mirrored = Replay(_mirrored(dag), machines)
+        self._replay = Replay(dag, machines, self._bounds.behind, ended=ended)
+        self._mirrored = Replay(_mirrored(dag), machines, ended=ended)
         self._spans: dict[str, float] = {}
         self._trouble = np.zeros(len(dag), dtype=bool)
-        self._ranks: Ranks = []
+        self._ranks, self._won = orders.longest_path(dag), orders.LONGEST_PATH
         self._begins: Sequence[Floats] = []
-        self._span, self._won = np.inf, ""
+        self._span = np.inf
         self._ordered: tuple[Ranks, Replayed] = [], Replayed(np.inf, (), 0)
         self._from = ""
 
@@ -104,7 +107,7 @@ class _Search:
     def portfolio(self) -> None:
         """Try the simple orders, then the paper's construction."""
         dag, machines = self._dag, self._machines
-        self._try(orders.LONGEST_PATH, orders.longest_path(dag))
+        self._try(orders.LONGEST_PATH, self._ranks)
         if self._span <= _SHORT_SECONDS:
             self._effort = 0
         drawn = orders.at_random(dag, self._random)
@@ -182,6 +185,8 @@ class _Search:
         if ranks is None:
             return
         result = self._replayed(ranks)
+        if result.span == np.inf:
+            return
         self._spans[name] = min(result.span, self._spans.get(name, np.inf))
         if result.span < self._ordered[1].span:
             self._ordered, self._from = (ranks, result), name
@@ -206,11 +211,11 @@ class _Search:
             self._note(orders.TETRIS, [np.zeros(len(begins)) for begins in run.begins], run)
         return run.begins
 
-    def _backwards(self) -> Ranks:
-        """Return the order of a run in which time goes backwards, the longest path first."""
+    def _backwards(self) -> Ranks | None:
+        """Return the order of a run backwards in time, the longest path first; None where it was given up."""
         run = self._mirrored.run(orders.longest_work(self._mirrored.dag, self._machines))
         self._effort -= run.effort
-        return self._reversed(run.begins)
+        return None if run.span == np.inf else self._reversed(run.begins)
 
     def _by_trouble(self) -> Ranks | None:
         """Return the order by the most compact placement of each part (Graphene, figure 12)."""

@@ -5,7 +5,7 @@ A search replays thousands of orders, and at one moment few machines get room: s
 
 import heapq
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,9 +81,19 @@ class _Line:
 class Replay:
     """Replays of one DAG on one share of machines."""
 
-    def __init__(self, dag: Dag, machines: Machines, behind: Floats | None = None) -> None:
-        """Take how long it takes at least from the start of any task of each stage to the end of all [S], if known."""
-        self.dag, self.machines = dag, machines
+    def __init__(
+        self,
+        dag: Dag,
+        machines: Machines,
+        behind: Floats | None = None,
+        *,
+        ended: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Take how long it takes at least from the start of any task of each stage to the end of all [S], if known.
+
+        Once the search has `ended` a run is given up: of 100,000 tasks one takes many seconds.
+        """
+        self.dag, self.machines, self.ended = dag, machines, ended
         self.behind: list[float] = dag.shortest.tolist() if behind is None else behind.tolist()
         self.needs = [
             [(column, amount) for column, amount in enumerate(row) if amount > 0] for row in dag.demand.tolist()
@@ -154,8 +164,8 @@ class _Run:
         for row, missing in enumerate(self._missing):
             if not missing:
                 self._open_all(row)
-        now, ends = 0.0, self._ends
-        while self._start(now) and now <= self._most:
+        now, ends, ended = 0.0, self._ends, self._replay.ended
+        while self._start(now) and now <= self._most and not ended():
             if not ends:
                 return Replayed(now, self._begins(), self._effort())
             now = ends[0][0]
