@@ -200,6 +200,7 @@ def simulate(
         traces=traces or TRACES,
     )
     # 2. By whom, and by which settings.
+    _refuse_unheard(changes, names)
     runs = _runs(run, names, sweep.documents(settings_file, changes))
     replayed, cluster = inputs_of(min(runs.values(), key=lambda run: run.policy == RECORDED), Parameters())
     if RECORDED in names and not (replay and machines in (MACHINES, STEADY)):
@@ -212,6 +213,16 @@ def simulate(
     _show(about, outcomes, report, as_json=as_json)
     if failures:
         raise DovetailError("\n".join((*failures, "what is shown is of the others")))
+
+
+def _refuse_unheard(changes: Sequence[str], policies: Sequence[str]) -> None:
+    """Raise click.BadParameter where a key of the policy is to change by which none of the policies goes."""
+    from lab.sim.schedulers.policies import BY_SETTINGS
+
+    key = next((change for change in changes if change.startswith("policy.")), None)
+    if key and not BY_SETTINGS.intersection(policies):
+        accepted = " or ".join(sorted(BY_SETTINGS))
+        raise click.BadParameter(f"{key}: no policy that runs goes by it; needed: {accepted}", param_hint="--set")
 
 
 def _refuse_pipes(*specs: str | None) -> None:

@@ -110,6 +110,8 @@ def perform(run: Run, tell: Tell) -> Outcome:
 
 def recording(workload: str) -> Replay | None:
     """Return the replay that a spec names; None for another workload. Raises DovetailError."""
+    if workload == FORM:
+        raise SpecError(f"workload {FORM} names no file; accepted: {FORM}FILE")
     return replay_of(Path(workload.removeprefix(FORM))) if workload.startswith(FORM) else None
 
 

@@ -15,12 +15,13 @@ from click.testing import CliRunner
 
 from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError, SettingsError, TraceError
+from lab.errors import SpecError
 from lab.sim import sweep
 from lab.sim.commands import simulate
 from lab.sim.files.format import schema
 from lab.sim.files.jobs import workload_of
 from lab.sim.files.machines import machines_of
-from lab.sim.runs import Run, inputs_of, perform
+from lab.sim.runs import Run, inputs_of, perform, recording
 from lab.sim.workloads.parameters import Parameters
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "simulate"
@@ -481,6 +482,17 @@ def test_what_was_recorded_is_refused_before_anything_runs_where_nothing_was():
     assert result.exit_code == 2
     assert "'recorded' is what was done; needed: --workload recording:FILE and --machines recorded" in result.output
     assert '"runs"' not in result.output
+
+
+def test_a_change_of_the_policy_is_refused_where_nobody_goes_by_it():
+    result = run_command(*FILES, "--policy", "kube-default", "--set", "policy.fairness=0,0.5")
+    assert result.exit_code == 2
+    assert "policy.fairness=0,0.5: no policy that runs goes by it; needed: dovetail or graphene" in result.output
+
+
+def test_a_recording_without_a_file_is_refused():
+    with pytest.raises(SpecError, match="workload recording: names no file; accepted: recording:FILE"):
+        recording("recording:")
 
 
 @pytest.mark.parametrize("of", ["--workload=", "--workload=recording:", "--machines="])
