@@ -81,15 +81,16 @@ def observed_pods() -> Resource:
 
 def _moments(pod: _Observed, kept: _Kept) -> Moments:
     status = pod.status or _Status()
-    bound = (one for one in status.conditions or () if (one.type, one.status) == ("PodScheduled", "True"))
+    since = {one.type: epoch(one.last_transition_time) for one in status.conditions or () if one.status == "True"}
     ends = (
         epoch(container.state.terminated.finished_at)
         for container in status.container_statuses or ()
         if container.state is not None and container.state.terminated is not None
     )
     return Moments(
-        bound=next((epoch(one.last_transition_time) for one in bound), None),
+        bound=since.get("PodScheduled"),
         ended=max((end for end in ends if end is not None), default=None),
+        disrupted=since.get("DisruptionTarget"),
         unwritten=unwritten_of(pod.spec),
         labels=kept.labels(pod.metadata.labels),
         peers=kept.peers(peers_of(pod.metadata, pod.spec)),

@@ -89,8 +89,9 @@ class PodLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind",
 
     `job` and `stage` are those that Dovetail plans by; `group` must start together, `least` of it. `owner` is the name
     of its controller. `declared` are the seconds that it says it runs. `ended` is None for one that lives, or that went
-    unseen, which was `between` two times. `peers` is what it asks of other pods; of `labels` there are those that some
-    pod's selector looks at. `unwritten` are those of its constraints and preferences that are not in the file.
+    unseen, which was `between` two times. `disrupted` is when it was told to go from outside: preempted, evicted, or as
+    its node went. `peers` is what it asks of other pods; of `labels` there are those that some pod's selector looks at.
+    `unwritten` are those of its constraints and preferences that are not in the file.
     """
 
     uid: str
@@ -106,6 +107,7 @@ class PodLine(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind",
     node: str | None = None
     outcome: Outcome = ""
     between: tuple[Time, Time] | None = None
+    disrupted: Time | None = None
     stage: str = ""
     group: str = ""
     least: int = 0

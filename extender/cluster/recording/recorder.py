@@ -188,6 +188,9 @@ def _line(pod: Pod, moments: Moments, at: float, seen: float | None, known: PodL
     started = known.started if known else None
     if started is None and pod.started is not None:
         started = _within(pod.started, at, seen)
+    disrupted = known.disrupted if known else None
+    if disrupted is None and moments.disrupted is not None:
+        disrupted = _within(moments.disrupted, at, seen)
     return PodLine(
         uid=pod.uid,
         namespace=pod.namespace,
@@ -199,6 +202,7 @@ def _line(pod: Pod, moments: Moments, at: float, seen: float | None, known: PodL
         bound=bound,
         started=started,
         node=pod.node,
+        disrupted=disrupted,
         stage=identity.stage,
         group=identity.group,
         least=identity.least,

@@ -34,6 +34,19 @@ class Ran:
     constraints: Sequence[Constraints]
     together: Mask
 
+    def only(self, rows: Rows) -> "Ran":
+        """Return these of the pods alone."""
+        return Ran(
+            [self.pods[row] for row in rows.tolist()],
+            self.created[rows],
+            self.bound[rows],
+            self.node[rows],
+            self.seconds[rows],
+            self.demand[rows],
+            [self.constraints[row] for row in rows.tolist()],
+            self.together[rows],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Shape:

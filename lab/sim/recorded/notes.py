@@ -28,12 +28,19 @@ _WORDS = {
 
 
 def notes_of(
-    pods: Sequence[PodLine], *, together: Mask, stay: int, unknown: Sequence[str], others: Sequence[tuple[int, str]]
+    pods: Sequence[PodLine],
+    *,
+    together: Mask,
+    stay: int,
+    again: int,
+    unknown: Sequence[str],
+    others: Sequence[tuple[int, str]],
 ) -> list[str]:
     """Return what is to be said, each with its count; nothing of what there is none of.
 
-    `pods` [T] are replayed, `together` [T] those that start with their group; `stay` of them keep their node. Resources
-    that are `unknown` are not counted. `others` are counts and sentences about the rest of the recording.
+    `pods` [T] are replayed, `together` [T] those that start with their group; `stay` of them keep their node, and in
+    the place of `again` others were made. Resources that are `unknown` are not counted. `others` are counts and
+    sentences about the rest of the recording.
     """
     without = [sum(name in pod.demand for pod in pods) for name in unknown]
     apart = sum(bool(pod.group) for pod in pods) - int(together.sum())
@@ -51,6 +58,11 @@ def notes_of(
             for name, count in sorted(unmet.items())
         ),
         (stay, f"{stay} pods ran where their selectors and the nodes' taints do not let them: they keep their nodes."),
+        (
+            again,
+            f"{again} pods were preempted or evicted, or their node went, and others were made in their place: "
+            "simulated, the two are one task, which comes with the first and takes as long as the last.",
+        ),
         (
             int(together.sum()),
             "Groups of pods start together by Dovetail's planner. By the others their pods start one by one and hold "

@@ -30,6 +30,7 @@ from lab.errors import SpecError
 from lab.sim.recorded.contention_undone import seconds_at_peak
 from lab.sim.recorded.delay import usual_delay
 from lab.sim.recorded.jobs import SHORTEST_SECONDS, Ran, delayed, jobs_of, whole_groups
+from lab.sim.recorded.made_again import in_the_end, made_in_place
 from lab.sim.recorded.nodes import Columns, Versions
 from lab.sim.recorded.notes import notes_of
 from lab.sim.recorded.placements import Placements
@@ -46,8 +47,9 @@ class Replay:
     """A recording as the simulator takes it. `notes` say what is not in it.
 
     `workload` is for the policy `recorded`: a task takes what it took, and may go wherever it ran, whatever labels and
-    taints that node has for most of the time. `simulated` is the workload for simulated
-    schedulers, which start a task without delay: each takes longer by the delay that was usual.
+    taints that node has for most of the time. `simulated` is the workload for simulated schedulers, which start a task
+    without delay: each takes longer by the delay that was usual. There a pod that was preempted or evicted and the one
+    that was made in its place are one task.
     """
 
     workload: Workload
@@ -172,18 +174,28 @@ def _replay(read: _Read, file: str) -> Replay:
     together, begun = whole_groups(pods, bound, ended)
     seconds = seconds_at_peak(begun, ended, node, demand, machines.capacity)
     constraints, stay = _constraints(pods, demand, versions)
-    # 4. Jobs of stages of tasks.
-    jobs, order = jobs_of(Ran(pods, created, bound, node, seconds, demand, constraints, together))
+    # 4. Jobs of stages of tasks. Who was made in another's place belongs to the same job, whenever that was.
+    last = in_the_end(made_in_place(pods))
+    came = created.copy()
+    np.minimum.at(came, last, created)
+    ran = Ran(pods, came[last], bound, node, seconds, demand, constraints, together)
+    jobs, order = jobs_of(ran)
+    to_do, _ = jobs_of(ran.only(np.unique(last)))
     workload = Workload(
         f"{FORM}{file}", jobs, about=f"{many(len(pods), 'pod')} of {many(len(jobs), 'job')}, as recorded in {file}"
     )
     delay = usual_delay(created, bound, ended, node)
     notes = notes_of(
-        pods, together=together, stay=stay, unknown=columns.unknown, others=_of_the_rest(read, pods, services)
+        pods,
+        together=together,
+        stay=stay,
+        again=len(pods) - len(np.unique(last)),
+        unknown=columns.unknown,
+        others=_of_the_rest(read, pods, services),
     )
     return Replay(
         replace(workload, jobs=[_anywhere(job) for job in jobs], taken=(ended - begun)[order]),
-        replace(workload, jobs=[delayed(job, delay) for job in jobs]),
+        replace(workload, jobs=[delayed(job, delay) for job in to_do]),
         machines,
         Placements.of(jobs, bound[order], node[order]),
         [*notes, f"Simulated starts take {delay:.3f} s, as was usual."],

@@ -26,16 +26,18 @@ def test_moments_are_those_of_the_binding_and_of_the_last_end():
             conditions=[
                 {"type": "Ready", "status": "True", "lastTransitionTime": "1970-01-01T00:00:09Z"},
                 {"type": "PodScheduled", "status": "True", "lastTransitionTime": "1970-01-01T00:00:05Z"},
+                {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": "1970-01-01T00:01:30Z"},
             ],
             containerStatuses=[ended("1970-01-01T00:01:00Z"), ended("1970-01-01T00:02:00Z"), {"state": {}}],
         )
     )
-    assert event.moments == Moments(bound=5.0, ended=120.0)
+    assert event.moments == Moments(bound=5.0, ended=120.0, disrupted=90.0)
     assert event.pod.finished
 
 
 def test_a_pod_that_says_nothing_or_nonsense_has_no_moments():
-    odd = raw(conditions=[{"type": "PodScheduled", "status": "False"}], containerStatuses=[ended("soon"), {}])
+    conditions = [{"type": "PodScheduled", "status": "False"}, {"type": "DisruptionTarget", "status": "False"}]
+    odd = raw(conditions=conditions, containerStatuses=[ended("soon"), {}])
     event = observed_pods().listed(iter([raw(), odd]))
     assert event.moments == [Moments(), Moments()]
     assert [pod.uid for pod in event.pods] == ["u", "u"]

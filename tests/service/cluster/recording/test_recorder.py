@@ -84,6 +84,14 @@ def test_a_pod_that_is_removed_before_it_ends_is_deleted():
     assert (line.outcome, line.ended) == ("deleted", 130.0)
 
 
+def test_of_a_pod_that_is_told_to_go_from_outside_it_is_written_when_that_was():
+    recorder, _ = begun(pod(node="n"))
+    assert [*recorder.take(seen(version=1, node="n", moments=Moments(disrupted=120.0)), 120.4)] == []
+    assert [*recorder.take(seen(version=2, node="n", moments=Moments(disrupted=120.0)), 121.8)] == []
+    (line,) = recorder.take(PodGone("a"), 130.0)
+    assert (line.outcome, line.disrupted, line.ended) == ("deleted", 120.4, 130.0)
+
+
 def test_pods_that_ended_before_the_recording_began_are_not_written():
     ended = pod(node="n", finished=True)
     recorder = ClusterRecorder(90.0)
