@@ -19,7 +19,7 @@ from tests.service.control.scene import Scene, node, pod
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-OUTSIDE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+OUTSIDE = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 NAVIGATION = (ROOT / "mkdocs.yml").read_text()
 
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
