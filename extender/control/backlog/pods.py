@@ -67,12 +67,13 @@ class PodIndex:
 
     def is_idle(self, uid: str) -> bool:
         """Say whether a pod waits for its turn and nothing is being written to it; a refused one may rest."""
-        where = self._where.get(uid)
-        if where is None or where[1] not in WAITING:
-            return False
-        if where[1] is PodPhase.READY:
-            return not self.writes.busy(uid)
-        return self._pods[uid].unschedulable and not self.writes.under_way(uid)
+        with self.lock:
+            where = self._where.get(uid)
+            if where is None or where[1] not in WAITING:
+                return False
+            if where[1] is PodPhase.READY:
+                return not self.writes.busy(uid)
+            return self._pods[uid].unschedulable and not self.writes.under_way(uid)
 
     # -- the pods of a task class
 

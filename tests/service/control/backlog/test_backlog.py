@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import threading
 
 import pytest
 
@@ -340,3 +341,26 @@ class TestDates:
         scene.now += 10
         scene.change("a", priority=0)
         assert scene.backlog.waiting_since(task_class) == 57_200.0
+
+
+class Interrupted(dict):
+    """Places of pods; after each look another thread does something, if it can before the looker goes on."""
+
+    def __init__(self, places, interrupt):
+        super().__init__(places)
+        self.interrupt = interrupt
+
+    def get(self, uid, default=None):
+        place = super().get(uid, default)
+        thread = threading.Thread(target=self.interrupt)
+        thread.start()
+        thread.join(0.1)
+        return place
+
+
+def test_a_refused_pod_may_be_deleted_while_somebody_asks_whether_it_is_idle():
+    backlog = Backlog(["dovetail"], by_filter=True)
+    see(backlog, pod("a", gates=(), unschedulable=True))
+    places = backlog._where
+    backlog._where = Interrupted(places, lambda: backlog.apply(PodGone("uid-a"), 100.0))
+    assert backlog.is_idle("uid-a")
