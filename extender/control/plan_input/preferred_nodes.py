@@ -26,6 +26,9 @@ NODE, ANYWHERE = "node", "anywhere"
 _KEPT_BESIDES = 10
 """So many preferences more than two for each class are kept before those that no class has any more are forgotten."""
 
+_MOST_KEPT = 4_096
+"""So many preferences are kept at most where nobody says which classes there are: filter asks about single pods."""
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -121,6 +124,8 @@ class PreferredNodes:
         self._settle(layout)
         key = (pod.prefers, pod.constraints)
         if key not in self._preferred:
+            if len(self._preferred) >= _MOST_KEPT:
+                self._preferred.clear()
             near = self._most_preferred(pod, layout) if pod.prefers else self._near_volumes(pod, layout)
             self._preferred[key] = self._distance(near)
         return self._preferred[key]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from extender.cluster.eligibility import Requirement
 from extender.cluster.events import NodeGone
 from extender.cluster.queues import Queue
 from extender.control.backlog.backlog import PodPhase
@@ -343,3 +344,13 @@ def test_an_old_no_is_given_only_where_plans_take_long_and_a_binding_will_wake_a
         asked.bind("higher", "a")
     asked.remove("high")
     assert asked.ask("low") == (OTHERS_FIRST if flying else "a")
+
+
+def test_what_is_kept_of_the_preferences_of_pods_that_are_gone_is_bounded(monkeypatch):
+    monkeypatch.setattr("extender.control.plan_input.preferred_nodes._MOST_KEPT", 3)
+    asked = Asked(node("a", 500), node("b", 500))
+    for number in range(10):  # each prefers nodes of its own; the one before is gone
+        asked.see(free(f"p{number}", prefers=((10, (Requirement("rack", "In", (f"r{number}",)),)),)))
+        assert asked.ask(f"p{number}") != OTHERS_FIRST
+        assert len(asked.turns._preferred_nodes._preferred) <= 3
+        asked.remove(f"p{number}")
