@@ -39,7 +39,6 @@ class Questions:
         self._flight_time, self._clock, self._now = flight_time, clock, now
         self._unused = UnusedTurns(refused_seconds=2.0, untried_seconds=20.0)
         self._turns: Mapping[str, bool] = {}
-        self._released_at: Mapping[TaskClass, float] = {}
         self._passed: set[str] = set()
         self._early: dict[str, float] = {}
         self._asked_at, self._asking = clock(), 0.0
@@ -87,15 +86,16 @@ class Questions:
         """
         with self._backlog.lock:
             turns: dict[str, bool] = {}
+            released_at: dict[str, float] = {}
             for task_class, slots in by_class.items():
                 ungated = task_class.pods[PodPhase.UNGATED]
                 slots[:] = [slot for slot in slots if slot.uid is None or slot.uid in ungated]
                 del slots[self._backlog.waiting(task_class, PodPhase.UNGATED) :]
                 turns[task_class.name] = not slots or task_class.untried > 0
-                if not slots and task_class.released_at > self._released_at.get(task_class, 0.0):
-                    self._unused.use(task_class.name)
-            self._released_at = {task_class: task_class.released_at for task_class in by_class}
+                if not slots:
+                    released_at[task_class.name] = task_class.released_at
         self._turns = turns
+        self._unused.note_releases(released_at)
         self._unused.note(turns, self._asking)
 
     def forget_passed(self) -> None:

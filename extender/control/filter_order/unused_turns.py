@@ -58,6 +58,7 @@ class UnusedTurns:
         self._refused, self._untried, self._again = refused_seconds, untried_seconds, again_seconds
         self._turns: dict[str, Turn] = {}
         self._rests: dict[str, _Rest] = {}
+        self._released_at: dict[str, float] = {}
 
     def note(self, turns: Mapping[str, bool], now: float) -> None:
         """Note which classes have turns now, and whether some of their pods were never tried."""
@@ -74,6 +75,17 @@ class UnusedTurns:
         """Note that a pod of the class came: its turns count again, from now on."""
         self._turns.pop(name, None)
         self._rests.pop(name, None)
+
+    def note_releases(self, latest: Mapping[str, float]) -> None:
+        """Note when a pod of each class was released last: one that was released since the last call used its turn.
+
+        What was released before a class first had a turn says nothing of that, nor of its rests.
+        """
+        for name, released_at in latest.items():
+            if released_at > self._released_at.get(name, released_at):
+                self.use(name)
+        known = self._turns.keys() | self._rests.keys()
+        self._released_at = {name: at for name, at in self._released_at.items() if name in known} | dict(latest)
 
     def out(self, now: float) -> Mapping[str, float]:
         """Return since when which classes are left out of plans; each gets another chance after a while."""

@@ -78,7 +78,6 @@ class Waker:
         self._calls, self._note_call = calls or WakePolicy(), note
         self._turns: dict[str, _Turn] = {}
         self._unused = UnusedTurns(refused_seconds=5.0, untried_seconds=30.0, again_seconds=60.0)
-        self._released_at: dict[str, float] = {}
         self._budget, self._counted_at = self._calls.per_second, 0.0
 
     def left_out(self, now: float) -> Set[str]:
@@ -129,10 +128,7 @@ class Waker:
         return min((turn.due for turn in self._turns.values() if turn.ended == math.inf), default=float("inf"))
 
     def _note(self, turns: Mapping[TaskClass, int], now: float) -> None:
-        for task_class in turns:
-            if task_class.released_at > self._released_at.get(task_class.name, 0.0):
-                self._unused.use(task_class.name)
-        self._released_at = {task_class.name: task_class.released_at for task_class in turns}
+        self._unused.note_releases({task_class.name: task_class.released_at for task_class in turns})
         self._unused.note({task_class.name: task_class.untried > 0 for task_class in turns}, now)
 
     def _pause(self, calls: int, *, soon: bool) -> float:

@@ -1,6 +1,7 @@
 """Wake-ups: to the pods whose turn has come and that kube-scheduler sleeps on, and to nobody else."""
 
 import dataclasses
+from itertools import pairwise
 
 import pytest
 
@@ -187,6 +188,19 @@ def test_a_class_whose_turns_nobody_uses_is_left_out_until_one_of_its_pods_start
     night.step(1, 0.1)
     assert not night.waker.left_out(night.now)
     assert len(night.backlog.at(PodPhase.RUNNING)) == 1
+
+
+def test_a_class_that_started_pods_once_is_left_out_for_longer_each_time_like_any_other():
+    # Left out for 60, 120, 240 and 300 s, each time after a turn of 5 s.
+    night, left_out = Night(free("first", job="j", node="a"), refused("p")), []
+    (task_class,) = night.backlog.classes()
+    task_class.released_at = 50.0
+    for second in range(800):
+        is_out = bool(night.waker.left_out(night.now))
+        night.step(0 if is_out else 1, 1.0)
+        if not is_out and night.waker.left_out(night.now):
+            left_out.append(second)
+    assert [later - earlier for earlier, later in pairwise(left_out)] == [67, 127, 247, 307]
 
 
 def test_held_pods_are_released_and_others_woken_by_the_same_plan():
