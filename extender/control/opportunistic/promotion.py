@@ -35,6 +35,9 @@ SHOWS_SECONDS = 60.0
 RESTS_SECONDS, LONGEST_REST_SECONDS = 300.0, 4_800.0
 """A pod whose promotion has failed is left alone for so long at first, twice as long each time, and at most."""
 
+UNWRITTEN_RESTS_SECONDS = 15.0
+"""The first such time where the write failed, as the API server was away, say: that says nothing of the node."""
+
 _MOST_DOUBLINGS = 10
 _ROUNDING = 1e-9
 
@@ -74,6 +77,8 @@ class Promoter:
         self._note_refused = note_refused
         self._refused: deque[str] = deque()
         self._unwritten: deque[str] = deque()
+        self._failed: deque[str] = deque()
+        self._unsure_until: dict[str, float] = {}
 
     def under_way(self) -> Collection[str]:
         """Return the pods that are being made regular, by UID."""
@@ -188,6 +193,8 @@ class Promoter:
             if is_final(error):
                 self._refused.append(pod.uid)
                 self._note_refused(pod, str(error))
+            else:
+                self._failed.append(pod.uid)
             raise
 
     def _see_outcomes(self, opportunistic: Collection[str], now: float) -> None:
@@ -207,6 +214,7 @@ class Promoter:
             uid = self._refused.popleft()
             if self._under_way.pop(uid, None) is not None:
                 self._rest(uid, now)
+        self._see_failed(now)
         for ungranted in self._cluster.backlog.ungranted():  # perhaps begun by a predecessor
             if ungranted.uid not in self._rests_until and ungranted.uid not in self._writing:
                 self._under_way.setdefault(ungranted.uid, now + SHOWS_SECONDS)
@@ -221,9 +229,19 @@ class Promoter:
                 self._rest(uid, now)
                 self._take_back(pod)
 
-    def _rest(self, uid: str, now: float) -> None:
+    def _see_failed(self, now: float) -> None:
+        """Give up promotions whose write failed; such a write may have been made all the same, which shows soon."""
+        while self._failed:
+            self._unsure_until[self._failed.popleft()] = now + self._cluster.assume_seconds
+        for uid in [uid for uid, until in self._unsure_until.items() if now >= until]:
+            del self._unsure_until[uid]
+            pod = self._cluster.backlog.pod(uid)
+            if pod is not None and pod.opportunistic and self._under_way.pop(uid, None) is not None:
+                self._rest(uid, now, UNWRITTEN_RESTS_SECONDS)
+
+    def _rest(self, uid: str, now: float, first: float = RESTS_SECONDS) -> None:
         """Leave a pod alone for a while after a promotion that failed, longer each time."""
-        self._rests_until[uid] = now + min(RESTS_SECONDS * 2.0 ** self._failures[uid], LONGEST_REST_SECONDS)
+        self._rests_until[uid] = now + min(first * 2.0 ** self._failures[uid], LONGEST_REST_SECONDS)
         self._failures[uid] = min(self._failures[uid] + 1, _MOST_DOUBLINGS)
 
     def _take_back(self, pod: Pod) -> None:

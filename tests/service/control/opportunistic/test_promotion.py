@@ -287,16 +287,33 @@ def test_what_cannot_be_taken_back_is_tried_again_after_a_rest():
     assert scene.count("take back") == {"a": 1}
 
 
-def test_what_is_refused_is_tried_again_after_a_rest():
+def test_what_could_not_be_written_is_tried_again_soon_and_after_rests_that_grow():
+    scene = scene_of(given("a", 400))
+    scene.refuse = {("restore", "a")}
+    asked = []
+    for _ in range(200):
+        before = scene.asked["restore", "a"]
+        scene.step(1)
+        if scene.asked["restore", "a"] > before:
+            asked.append(scene.now)
+    pauses = [later - earlier for earlier, later in itertools.pairwise(asked)]
+    assert pauses == pytest.approx([15 + 15, 15 + 30, 15 + 60], abs=2)  # unsure whether it was written, then a rest
+    assert scene.count("take back") == {}
+    scene.refuse.clear()
+    scene.step(120)
+    assert promoted(scene) == ["a"]
+
+
+def test_what_was_written_though_it_seemed_to_fail_has_as_long_as_any_other_to_be_granted():
     scene = scene_of(given("a", 400))
     scene.refuse = {("restore", "a")}
     scene.step()
-    scene.step(SHOWS_SECONDS)
-    scene.refuse.clear()
-    scene.step(RESTS_SECONDS - 1)
-    assert promoted(scene) == []
+    scene.change("a", opportunistic=False, ungranted=True)
+    scene.step(SHOWS_SECONDS - 1)
+    assert scene.count("take back") == {}
+    scene.change("a", ungranted=False)
     scene.step(1)
-    assert promoted(scene) == ["a"]
+    assert scene.promoted == ["a"]
 
 
 def test_what_the_api_server_refuses_is_told_at_once_and_tried_again_after_rests_that_grow():
