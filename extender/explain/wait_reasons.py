@@ -68,12 +68,12 @@ def reasons(
         ungated = {pod.uid: pod for pod in backlog.at(PodPhase.UNGATED)}
         resting = backlog.writes.backoff if backlog.by_filter else backlog.writes.pods()
         why.update((uid, IS_RESTING) for uid in ungated.keys() & resting)
-    refused = refused_pods(backlog)
+    refused = {shape: _refused(pods) for shape, pods in refused_pods(backlog).items()}
     for task_class, line in lines:
         # 2. A class like pods that kube-scheduler refuses waits for these; they themselves wait for their turn.
-        if (like := refused.get(shape_of(task_class.template))) is not None:
+        if (waits_for := refused.get(shape_of(task_class.template))) is not None:
             again = set() if task_class.template.inputs else ungated.keys() & set(line)
-            why.update((uid, _refused(like)) for uid in line if uid not in again)
+            why.update((uid, waits_for) for uid in line if uid not in again)
             line = [uid for uid in line if uid in again]
         # 3. Pods that the plan places wait for kube-scheduler, or for the pace of releases only, unless those without
         #    a gate that go before them are refused: nobody may use their turns. The others wait for what the plan says.

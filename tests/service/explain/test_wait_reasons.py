@@ -19,6 +19,7 @@ from extender.explain.position import position_of
 from extender.explain.wait_reasons import IS_PACED, KINDS, Reason, counted, line_of
 from extender.planner import Policy
 from tests.service.control.scene import Scene, node, pod
+from tests.service.costs import calls_of
 
 classes_of = Backlog.classes
 KUEUE = "kueue.x-k8s.io/admission"
@@ -285,3 +286,16 @@ def test_a_pod_whose_input_cannot_be_read_is_not_told_that_it_would_fit():
     assert scene.why() == {"first": IS_PACED, "plain": reasons.OTHERS_FIRST, "reader": reasons.INPUT_IS_BUSY}
     scene.end("runs")
     assert scene.why() == {"first": IS_PACED, "plain": IS_PACED, "reader": reasons.OTHERS_FIRST}
+
+
+def test_the_cost_of_reasons_grows_with_the_pods_not_with_the_refused_ones_times_those_that_wait_for_them():
+    def calls(count):
+        scene = busy()
+        scene.see(*(pod(f"refused-{n}", 300, job="r", gates=(), unschedulable=True) for n in range(count)))
+        scene.see(*(pod(f"held-{n}", 300) for n in range(count)))
+        order = scene.view()
+        made_of = order.backlog, order.input_builder, order.snapshot, order.plan_input, order.plan
+        assert reasons.reasons(*made_of)["uid-held-0"].kind == reasons.REFUSED
+        return calls_of(lambda: reasons.reasons(*made_of))
+
+    assert calls(400) < 5 * calls(100)
