@@ -59,7 +59,7 @@ def apply(client: ApiClient, manifests: Iterable[Mapping[str, Any]], **query: ob
     for manifest in manifests:
         version = manifest["apiVersion"]
         if version not in kinds:
-            kinds[version] = _kinds(client, version)
+            kinds[version] = _kinds(client, version, manifest["kind"])
         path = _path(manifest, kinds[version])
         answers.append(
             request(client, "PATCH", path, manifest, content=APPLY, fieldManager="dovetail", force="true", **query)
@@ -78,8 +78,15 @@ def _path(manifest: Mapping[str, Any], kinds: Mapping[str, tuple[str, bool]]) ->
     return f"{_root(version)}{space}/{plural}/{metadata['name']}"
 
 
-def _kinds(client: ApiClient, version: str) -> dict[str, tuple[str, bool]]:
-    resources = request(client, "GET", _root(version))["resources"]
+def _kinds(client: ApiClient, version: str, wanted: str) -> dict[str, tuple[str, bool]]:
+    try:
+        resources = request(client, "GET", _root(version))["resources"]
+    except RequestRefused as error:
+        if error.status != 404:
+            raise
+        raise ControlPlaneError(
+            f"the API server knows no {wanted!r} of {version}: its CustomResourceDefinition is not installed there"
+        ) from error
     return {
         resource["kind"]: (resource["name"], resource["namespaced"])
         for resource in resources
