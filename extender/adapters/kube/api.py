@@ -220,7 +220,9 @@ def _not_connected(kubeconfig: Path | None, error: Exception) -> ClusterError:
     """Return what a user is told of a file that names no API server, or of a process that is in no pod."""
     if kubeconfig is None:
         text = str(error).rstrip(".")
-        return ClusterError(f"this is not a pod of a cluster ({text}); give a file by --kubeconfig")
+        return ClusterError(
+            f"there is no kubeconfig, and this is not a pod of a cluster ({text}); give a file by --kubeconfig"
+        )
     why = error if isinstance(error, (ConfigException, OSError)) else "it does not read as one"
     if not any(map(os.path.exists, _files(kubeconfig))):
         why = "there is no such file"

@@ -72,7 +72,7 @@ def test_a_user_without_a_home_can_run_commands():
     env = {name: value for name, value in os.environ.items() if name not in ("HOME", "KUBECONFIG")}
     command = [sys.executable, "-c", nobody, "queues"]
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
-    assert done.stderr.startswith("dovetail: this is not a pod of a cluster ")
+    assert done.stderr.startswith("dovetail: there is no kubeconfig, and this is not a pod of a cluster ")
 
 
 def test_ctrl_c_while_modules_are_imported_ends_in_one_line():
