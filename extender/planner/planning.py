@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from extender.arrays import Mask
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
@@ -86,25 +87,8 @@ def _plan(
         if len(order) > 1:
             board.admit(level)
             board.sources.keep_for(np.where(planned, board.left, 0))
-        # 3. First go those for whom room was reserved, then who is due: a class of the queue whose turn it is, gangs.
-        reservations.honour(level)
-        reservations.start_due(level)
-        out = start_due_gangs(board, gangs, level)
-        # 4. Reserve room for who is due and fits nowhere, before others take it.
-        board.admit(level)
-        reservations.reserve_for_due(level)
-        # 5. Match the rest, node by node, until nothing fits; then, where that is on, beyond what there is; then in
-        #    reserved room who ends before that is needed.
-        if len(gangs.rows(level)):
-            fill_by_gangs(board, gangs, level, out)
-        else:
-            match(board, board)
-            overbook(board, level, now)
-        reservations.backfill(level)
-        # 6. Reserve room for who outranks others, and for queues below their part, of which nothing fits yet.
-        reservations.reserve_for_outranking(level)
-        reservations.reserve_for_queues(level)
-    # 7. Say what the next plan goes on with, and when it should be made at the latest.
+        _plan_level(board, gangs, reservations, level, now)
+    # 3. Say what the next plan goes on with, and when it should be made at the latest.
     if board.locality is not None:
         waits, again_at = board.locality.outcome(now, board.left > 0)
     else:
@@ -124,3 +108,25 @@ def _plan(
         again_at=min(again_at, times.next_at, reservations.next_lapse()),
         kept_idle=reservations.kept_idle(),
     )
+
+
+def _plan_level(board: Board, gangs: Gangs, reservations: Reservations, level: Mask, now: float) -> None:
+    """Plan the classes of one priority [C] to the end: what they leave is for lower ones."""
+    # 1. First go those for whom room was reserved, then who is due: a class of the queue whose turn it is, gangs.
+    reservations.honour(level)
+    reservations.start_due(level)
+    out = start_due_gangs(board, gangs, level)
+    # 2. Reserve room for who is due and fits nowhere, before others take it.
+    board.admit(level)
+    reservations.reserve_for_due(level)
+    # 3. Match the rest, node by node, until nothing fits; then, where that is on, beyond what there is; then in
+    #    reserved room who ends before that is needed.
+    if len(gangs.rows(level)):
+        fill_by_gangs(board, gangs, level, out)
+    else:
+        match(board, board)
+        overbook(board, level, now)
+    reservations.backfill(level)
+    # 4. Reserve room for who outranks others, and for queues below their part, of which nothing fits yet.
+    reservations.reserve_for_outranking(level)
+    reservations.reserve_for_queues(level)
