@@ -11,6 +11,7 @@ from typing import Protocol
 
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.pods.opportunistic import ONLY
+from extender.cluster.waiting import Waiting
 from extender.control.backlog.backlog import PodPhase, TaskClass
 from extender.control.cluster_view import ClusterView
 from extender.control.filter_order.calm import calm_demand
@@ -148,25 +149,18 @@ class Releaser:
 
     def _by_plan(self, snapshot: Snapshot, slots: int, now: float) -> list[Release]:
         """Return the releases that follow from a plan, at most one for each slot (a gang takes one)."""
-        # 1. Leave out who would not use a turn: shapes that kube-scheduler refuses, turns that nobody comes for.
-        #    Where all surely find room there is nothing to plan: held pods go then, where `filter` chooses the nodes.
+        # 1. See which shapes kube-scheduler refuses: of them only a few may try.
         passed_by = self._unanswered.passed_by
         trials_left = self._refusals.trials_left(now, passed_by)
         refused = self._refused(trials_left, {*self._unanswered.classes_of(passed_by)})
-        if self.waker is not None and calm_demand(self._backlog, snapshot) is not None:
-            if self._promoter is not None:
-                snapshot = self._promoter.step(snapshot, None, now)
-            return self._by_no_plan(snapshot, refused, slots, now)
-        if self._room_for_all is not None and not (trials_left or self._slots.in_doubt or self._slots.crowding):
-            releases = self._room_for_all.take(snapshot, slots, now)
-            if releases is not None:
-                return releases + self._by_no_plan(snapshot, refused, slots - len(releases), now)
-        if self._room_for_all is not None and self._room_for_all.awaits(now):
-            self.again_at = now + _LANDING_LOOK_SECONDS
-            return []
+        # 2. Where all surely find room there is nothing to plan.
+        unplanned = self._unplanned(snapshot, trials_left, refused, slots, now)
+        if unplanned is not None:
+            return unplanned
+        # 3. Leave out whose turns nobody comes for. Plan over all others that wait, once opportunistic pods have what
+        #    room they may become regular by.
         unused = self.waker.left_out(now) if self.waker is not None else ()
         without = {*unused, *(task_class.name for task_class in self._slots.in_doubt)}
-        # 2. Plan over all that waits, once opportunistic pods have what room they may become regular by.
         plan_input = self.input_builder.build(snapshot.layout, now, without, frozenset(refused))
         if self._promoter is not None:
             snapshot = self._promoter.step(snapshot, plan_input, now)
@@ -176,36 +170,76 @@ class Releaser:
         plan = self.planner.plan(snapshot, waiting, now, most=None if self._slots.crowding else slots)
         note_gang_turns(self._backlog, plan_input, plan)
         planned = Planned(plan_input, plan, snapshot, dict(trials_left), self._slots.crowding)
-        # 3. Note who was passed over, what is kept idle, when to plan again, and whether somebody waits for room.
-        self.passed_over.note(passed_over_in(waiting, plan, snapshot), now)
+        is_whole = len(plan.assignments) < slots
+        # 4. Note who was passed over, what is kept idle, when to plan again, and whether somebody waits for room.
+        self._note_plan(planned, waiting, now, is_whole=is_whole)
+        # 5. Release the gated pods of the plan; wake those without a gate, or nominate them anew.
+        ungated = self._planned_releases.ungated_turns(planned)
+        releases = self._planned_releases.take(planned, slots, now, ungated=ungated)
+        self._wake(ungated, snapshot, now)
+        # 6. See what becomes of those that got no node.
+        return releases + self._for_the_left(planned, refused, slots - len(releases), now, is_whole=is_whole)
+
+    def _unplanned(
+        self,
+        snapshot: Snapshot,
+        trials_left: Mapping[Shape, int],
+        refused: Sequence[TaskClass],
+        slots: int,
+        now: float,
+    ) -> list[Release] | None:
+        """Return the releases where all that wait surely find room; None where a plan has to say who goes.
+
+        Held pods go then, where `filter` chooses the nodes. While such pods are on their way nobody knows what room
+        there is, so nothing is planned.
+        """
+        if self.waker is not None and calm_demand(self._backlog, snapshot) is not None:
+            if self._promoter is not None:
+                snapshot = self._promoter.step(snapshot, None, now)
+            return self._by_no_plan(snapshot, refused, slots, now)
+        if self._room_for_all is None:
+            return None
+        if not (trials_left or self._slots.in_doubt or self._slots.crowding):
+            releases = self._room_for_all.take(snapshot, slots, now)
+            if releases is not None:
+                return releases + self._by_no_plan(snapshot, refused, slots - len(releases), now)
+        if self._room_for_all.awaits(now):
+            self.again_at = now + _LANDING_LOOK_SECONDS
+            return []
+        return None
+
+    def _note_plan(self, planned: Planned, waiting: Waiting, now: float, *, is_whole: bool) -> None:
+        """Note what a plan over those that wait shows; who is left waiting shows where it has come to its end."""
+        plan = planned.plan
+        self.passed_over.note(passed_over_in(waiting, plan, planned.snapshot), now)
         self.kept_idle = plan.kept_idle
         self.again_at = min(plan.again_at, self._refusals.again_at(now))
-        is_whole = len(plan.assignments) < slots
         if self._room_wanted is not None:
             if is_whole:
                 self._room_wanted.note(planned, now)
             else:
                 self._room_wanted.note_cut(now)
-        # 4. Release the gated pods of the plan; wake those without a gate, or nominate them anew.
-        ungated = self._planned_releases.ungated_turns(planned)
-        releases = self._planned_releases.take(planned, slots, now, ungated=ungated)
-        self._wake(ungated, snapshot, now)
-        # 5. Where the plan has come to its end, start some of those that are left on idle room;
-        #    who keeps regular pods out goes.
-        if self._idle is not None and is_whole:
-            on_idle_room = self._idle.take(planned, slots - len(releases), now)
-            for release in on_idle_room:
-                self._refusals.note_release(release.pod)
-            releases += on_idle_room
+
+    def _for_the_left(
+        self, planned: Planned, refused: Sequence[TaskClass], slots: int, now: float, *, is_whole: bool
+    ) -> list[Release]:
+        """Return the releases of pods for which a plan has no regular room."""
+        releases: list[Release] = []
         served: Collection[TaskClass] = ()
+        # 1. Where the plan has come to its end, start some on idle room; who keeps regular pods out goes.
+        if self._idle is not None and is_whole:
+            releases += self._idle.take(planned, slots, now)
+            for release in releases:
+                self._refusals.note_release(release.pod)
         if self._regular_first is not None and is_whole:
             served = self._regular_first.step(planned, now)
-        # 6. Release some of those that got no node, so that kube-scheduler preempts or an autoscaler adds nodes.
+        # 2. Release some to no node, so that kube-scheduler preempts or an autoscaler adds nodes.
         left = [task_class for task_class in planned.unplaced() if task_class not in served]
         may = [task_class for task_class in left if task_class.job.queue not in self._slots.crowding]
-        for task_class in self._without_node.preempting(snapshot, may):
+        for task_class in self._without_node.preempting(planned.snapshot, may):
             releases += self._to_no_node(task_class, PREEMPTING, now)
-        return releases + self._scaling_up(snapshot, dict.fromkeys((*left, *refused)), slots - len(releases), now)
+        wanting = dict.fromkeys((*left, *refused))
+        return releases + self._scaling_up(planned.snapshot, wanting, slots - len(releases), now)
 
     def _by_no_plan(self, snapshot: Snapshot, refused: Sequence[TaskClass], slots: int, now: float) -> list[Release]:
         """Return the releases where nothing may be planned: some may be refused, and nodes be missing for them."""
