@@ -89,7 +89,7 @@ def on_idle_room(
 
     def note_refused(pod: Pod, reason: str) -> None:
         exposure.leave(pod)
-        second_pass.note_refused(pod, reason)
+        second_pass.note_refused(pod)
         reporting.say(pod, STAYS_REGULAR, reason)
 
     version = cache(lambda: version_of(api.check_version()))

@@ -57,8 +57,8 @@ class OpportunisticLimits:
 class SecondPass:
     """Plans what is left over on idle room. One thread, that of the release loop; any may call `note_refused`.
 
-    `reasons` says by task class why its pods could not be made opportunistic lately. `left_over` is what the last pass
-    left, None before the first; it is replaced as a whole, and any thread may read it.
+    `left_over` is what the last pass left, None before the first; it is replaced as a whole, and any thread may read
+    it.
     """
 
     def __init__(
@@ -74,10 +74,9 @@ class SecondPass:
         self._history = EvictionHistory() if history is None else history
         self._kept_at = -np.inf
         self._unseen: dict[str, tuple[str, Pod]] = {}
-        self.reasons: dict[str, str] = {}
         self.left_over: LeftOver | None = None
         self._rests_until: dict[str, float] = {}
-        self._refused: deque[tuple[Pod, str]] = deque()
+        self._refused: deque[Pod] = deque()
         self._cluster, self._usage, self._terms, self._stays_off = cluster, usage, terms, stays_off
         self._measured = MeasuredRows()
         self._planner, self._promised = second_planner(policy), PromiseCheck(self.room)
@@ -172,17 +171,14 @@ class SecondPass:
             with backlog.lock:
                 self._history.keep({task_class.name for task_class in backlog.classes()})
 
-    def note_refused(self, pod: Pod, reason: str) -> None:
+    def note_refused(self, pod: Pod) -> None:
         """Leave a pod's class regular for a while: the pod could not be made opportunistic."""
-        self._refused.append((pod, reason))
+        self._refused.append(pod)
 
     def _take_refusals(self, now: float) -> None:
         while self._refused:
-            pod, reason = self._refused.popleft()
-            name = name_of(pod)
-            self.reasons[name], self._rests_until[name] = reason, now + _REFUSED_SECONDS
-        for name in [name for name, until in self._rests_until.items() if now >= until]:
-            del self.reasons[name], self._rests_until[name]
+            self._rests_until[name_of(self._refused.popleft())] = now + _REFUSED_SECONDS
+        self._rests_until = {name: until for name, until in self._rests_until.items() if now < until}
 
     def _may(self, planned: Planned, now: float) -> Mask:
         """Return which rows may be opportunistic [C]: not those whose pods have inputs of their own."""
@@ -191,7 +187,7 @@ class SecondPass:
             [
                 planned.plan_input.pods[row] is None
                 and task_class.template.may_run != NEVER
-                and task_class.name not in self.reasons
+                and task_class.name not in self._rests_until
                 for row, task_class in enumerate(planned.plan_input.classes)
             ],
             dtype=np.bool_,

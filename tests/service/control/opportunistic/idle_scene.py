@@ -109,8 +109,8 @@ class IdleScene(Scene):
     def demote(self, pod, memory_bytes):
         try:
             self._write("demote", pod)
-        except Exception as error:
-            self.second_pass.note_refused(pod, str(error))
+        except Exception:
+            self.second_pass.note_refused(pod)
             raise
         self.change(pod.name, opportunistic=True, regular_requests=REQUESTS)
         return self.pods[pod.name].resource_version
