@@ -165,12 +165,12 @@ def drain(
             pause(SETTLE_SECONDS)
         elif problems:
             pause(_PAUSE_SECONDS)
-        found, waiting = _waiting_pods(cluster, schedulers)
+        carrying, waiting = _waiting_pods(cluster, schedulers)
         if not settled:
-            known = {_full_name(pod) for pod in found}
+            known = {_full_name(pod) for pod in carrying}
         settled = True
-        held = tuple(pod for pod in found if _full_name(pod) in known)
-        since = len(found) - len(held)
+        held = tuple(pod for pod in carrying if _full_name(pod) in known)
+        since = len(carrying) - len(held)
     # 5. Promote or evict those that run on what others reserved.
     taken_back, refused, unchanged = _end_running(cluster, way_out)
     left = {name: problems[name] for name in map(_full_name, held) if name in problems}

@@ -48,8 +48,8 @@ def _reason(left: LeftOver, room: Floats, demand: Floats, barred: Mask) -> str:
     text = f"no node has enough: mostly {name} is short, the most is {most} on {node}"
     if not len(unknown):
         return text
-    those = "1 other is" if len(unknown) == 1 else f"{len(unknown):,} others are"
-    return f"{text}; {those} left out, as not all is measured that limits pods there: {_unmeasured(left, unknown)}"
+    others = "1 other is" if len(unknown) == 1 else f"{len(unknown):,} others are"
+    return f"{text}; {others} left out, as not all is measured that limits pods there: {_unmeasured(left, unknown)}"
 
 
 def _unmeasured(left: LeftOver, rows: Rows) -> str:

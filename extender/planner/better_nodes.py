@@ -15,11 +15,11 @@ class BetterNodes:
     def __init__(self, classes: Prepared, shapes: Shapes, room: Room) -> None:
         """Take the shapes of the nodes and their `room`, which changes while the plan is made."""
         self._classes, self._shapes, self._room = classes, shapes, room
-        self._found: dict[tuple[int, int], int] = {}
+        self._better: dict[tuple[int, int], int] = {}
 
     def forget(self) -> None:
         """Look anew from now on, as nodes may have more room than before."""
-        self._found.clear()
+        self._better.clear()
 
     def node_for(self, task_class: int, node: int) -> int:
         """Return a node with room now whose shape suits the class far better than that of this one; -1 for none."""
@@ -29,7 +29,7 @@ class BetterNodes:
         # 1. The last one found for the class and a node of this shape, while it has room. Where there was none there is
         #    none: room only gets less.
         row, key = np.array([task_class]), (task_class, shapes.of_node.item(node))
-        better = self._found.get(key)
+        better = self._better.get(key)
         if better is not None and (better < 0 or room.fits(row, np.array([better]))[0].all()):
             return better
         # 2. Else the one that is filled first of those of the shape that suits it best.
@@ -37,5 +37,5 @@ class BetterNodes:
         nodes = (_FAR_WORSE * misfit < misfit[key[1]])[shapes.of_node].nonzero()[0]
         nodes = nodes[room.fits(row, nodes)[0][0]]
         order = np.lexsort((-room.order(nodes), misfit[shapes.of_node[nodes]]))
-        self._found[key] = nodes.item(order[0]) if len(nodes) else -1
-        return self._found[key]
+        self._better[key] = nodes.item(order[0]) if len(nodes) else -1
+        return self._better[key]

@@ -27,13 +27,13 @@ class Turn:
     ended: float = math.inf
 
 
-def end_turns(turns: dict[str, AnyTurn], those_with_one: Container[str], now: float) -> None:
-    """End the turns of all but those who have one now, and forget turns that are not back soon enough."""
+def end_turns(turns: dict[str, AnyTurn], going_on: Container[str], now: float) -> None:
+    """End all turns but those `going_on`, and forget turns that are not back soon enough."""
     for name, turn in [*turns.items()]:
         turn.ended = min(turn.ended, now)
         if now - turn.ended >= _GAP_SECONDS:
             del turns[name]
-        elif name in those_with_one:
+        elif name in going_on:
             turn.ended = math.inf
 
 

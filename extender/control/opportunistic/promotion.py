@@ -20,6 +20,7 @@ import structlog
 from extender.arrays import Floats, Mask, Rows, fits, needs, needs_fit
 from extender.cluster.ledger.snapshot import OpportunisticPods, Snapshot
 from extender.cluster.model import Pod
+from extender.control.backlog.pending_writes import doubled
 from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.resizing import is_final
 from extender.control.plan_input.builder import PlanInput
@@ -38,7 +39,6 @@ RESTS_SECONDS, LONGEST_REST_SECONDS = 300.0, 4_800.0
 UNWRITTEN_RESTS_SECONDS = 15.0
 """The first such time where the write failed, as the API server was away, say: that says nothing of the node."""
 
-_MOST_DOUBLINGS = 10
 _ROUNDING = 1e-9
 
 log = structlog.get_logger()
@@ -241,8 +241,8 @@ class Promoter:
 
     def _rest(self, uid: str, now: float, first: float = RESTS_SECONDS) -> None:
         """Leave a pod alone for a while after a promotion that failed, longer each time."""
-        self._rests_until[uid] = now + min(first * 2.0 ** self._failures[uid], LONGEST_REST_SECONDS)
-        self._failures[uid] = min(self._failures[uid] + 1, _MOST_DOUBLINGS)
+        self._failures[uid] += 1
+        self._rests_until[uid] = now + doubled(first, self._failures[uid], LONGEST_REST_SECONDS)
 
     def _take_back(self, pod: Pod) -> None:
         self._soon(pod, lambda: self._resizes.take_back(pod))

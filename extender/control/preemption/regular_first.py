@@ -36,7 +36,7 @@ class EvictsVictims(Protocol):
 class RegularFirst:
     """Evicts opportunistic pods that keep regular ones out. One thread: that of the release loop.
 
-    Those who are being promoted, by UID, stay. With `dry_run` it is told whom it would evict, once each.
+    Those who are being promoted, by UID, stay. With `dry_run` it only says whom it would evict, once each.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class RegularFirst:
     ) -> None:
         self._cluster, self._evicts, self._requests = cluster, evicts, requests
         self._promoting, self._dry_run = promoting, dry_run
-        self._told: set[str] = set()
+        self._would_go: set[str] = set()
 
     def step(self, planned: Planned, now: float) -> set[TaskClass]:
         """Have who keeps regular pods out go; return the classes for which room comes free by that.
@@ -61,8 +61,8 @@ class RegularFirst:
         if not left.any() or not len(snapshot.opportunistic.pods):
             return set()
         # 1. What is free now, and once those have gone who are asked to, or would be but for a dry run.
-        self._told &= set(snapshot.opportunistic.uids)
-        going = {*self._requests.asked(), *self._told}
+        self._would_go &= set(snapshot.opportunistic.uids)
+        going = {*self._requests.asked(), *self._would_go}
         staying = {*self._requests.spared(), *self._promoting()}
         free, pods = _free(planned), _in_the_way(snapshot, going, staying, now)
         look = _Look(planned, free, MakingWay(_once_gone(free, snapshot, pods, going), pods))
@@ -82,7 +82,7 @@ class RegularFirst:
 
     def _ask(self, choices: Sequence[PreemptionChoice], now: float) -> None:
         if self._evicts.make_way(choices, now) and self._dry_run:
-            self._told |= {victim.uid for choice in choices for victim in choice.victims}
+            self._would_go |= {victim.uid for choice in choices for victim in choice.victims}
 
 
 @dataclass(frozen=True, slots=True)
