@@ -132,6 +132,9 @@ class NodeLabels:
         if requirement.field:
             return self._rows if requirement.key == "metadata.name" else {None: self._known.nonzero()[0]}
         if requirement.key not in self._by_key:
+            if len(self._by_key) >= _MOST_KEPT:  # users may write keys that no node has, without end
+                self._by_key.clear()
+                self._by_number.clear()
             rows: dict[str | None, list[int]] = defaultdict(list)
             for row, node in enumerate(self._nodes):
                 if node is not None:

@@ -95,3 +95,12 @@ def test_pods_with_the_same_tolerations_go_over_the_taints_of_nodes_once():
     pods = [Constraints((("host", f"n{row}"),), tolerations=(Toleration("team", value="t7"),)) for row in range(9)]
     nodes.allow(pods[0])
     assert lines_of(lambda: [nodes.allow(pod) for pod in pods]) < 500
+
+
+def test_what_is_kept_of_the_keys_that_pods_ask_for_is_bounded(monkeypatch):
+    monkeypatch.setattr("extender.cluster.labels._MOST_KEPT", 3)
+    labels = NodeLabels([Node("n0", {}, labels={"k7": "1"}), Node("n1", {})])
+    for number in range(10):
+        allowed = labels.allow(Constraints(selector=((f"k{number}", "1"),)))
+        assert allowed.tolist() == [number == 7, False]
+        assert len(labels._by_key) <= 3
