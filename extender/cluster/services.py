@@ -39,7 +39,8 @@ class Services:
         there.pop(name, None)
         if service is not None:
             there[name] = service
-        self._by_namespace = {**self._by_namespace, namespace: there}
+        others = {name: services for name, services in self._by_namespace.items() if name != namespace}
+        self._by_namespace = {**others, namespace: there} if there else others
 
 
 def _namespace(name: str) -> str:
