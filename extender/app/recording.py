@@ -17,12 +17,13 @@ from extender.adapters.kube.nodes import nodes
 from extender.adapters.kube.observed import observed_pods
 from extender.adapters.kube.watching import Resource, Watch
 from extender.cluster.events import Event
-from extender.cluster.recording.lines import BEGINNING, Begin, End, Line, Quiet, encoded, lines_in
+from extender.cluster.recording.lines import BEGINNING, Begin, End, Gap, Line, PodLine, Quiet, encoded, lines_in
 from extender.cluster.recording.past import NOTHING, Past, past_of
 from extender.cluster.recording.pseudonyms import Pseudonyms
 from extender.cluster.recording.recorder import ClusterRecorder, as_they_are
 from extender.errors import ClusterError, DovetailError, TraceError
 from extender.settings import Settings
+from extender.words import many
 
 CHECKPOINT_SECONDS = 3600.0
 QUIET_SECONDS = 60.0
@@ -80,6 +81,13 @@ class Recording:
         self._was_connected: set[str] = set()
         self._looked_at = self._wrote_at = self._checked_at = clock()
         self._checked = False
+        self._pods = self._gaps = 0
+
+    @property
+    def summary(self) -> str:
+        """What was written until now, in a sentence."""
+        missed = f", with {many(self._gaps, 'gap')}" if self._gaps else ""
+        return f"{many(self._pods, 'pod')} ended while it was recorded{missed}"
 
     def run(self) -> None:
         """Write lines until stopped; then a checkpoint and an end. Raises DovetailError."""
@@ -164,6 +172,8 @@ class Recording:
     def _write(self, *lines: Line) -> None:
         for line in lines:
             self._output.write(encoded(line))
+            self._pods += isinstance(line, PodLine)
+            self._gaps += isinstance(line, Gap)
             self._wrote_at = self._clock()
         if lines:
             self._output.flush()

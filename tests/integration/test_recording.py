@@ -49,12 +49,14 @@ def test_what_pods_did_is_written_and_a_break_is_said(control_plane, start_sched
     workload.create_nodes(client, [builders.node("n0", cpu="4", memory="8Gi")])
     start_scheduler()
     pods = [builders.pod(name, cpu="1", memory="1Gi", labels={"dovetail.dev/queue": "blue"}) for name in "abcd"]
-    with recording(control_plane, f"--append={file}"):
+    with recording(control_plane, f"--append={file}") as process:
         wait_for(file, b"checkpoint")
         workload.create_pods(client, pods)
         workload.wait_until(lambda: set(workload.phases(client).values()) == {"Running"}, 60, "pods to run")
         succeed(client, "a")
         wait_for(file, b"pod")
+    summary = f"1 pod ended while it was recorded. Replay it: dovetail simulate --workload recording:{file}"
+    assert summary in process.errors.decode()
     begin, first, ended, last, end = lines_of(file)
     assert isinstance(begin, Begin)
     assert isinstance(end, End)

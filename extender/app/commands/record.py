@@ -49,6 +49,9 @@ def record(*, kubeconfig: Path | None, context: str, config: Path | None, append
         for ending in (signal.SIGINT, signal.SIGTERM):
             signal.signal(ending, lambda _number, _frame: recording.stop())
         recording.run()
+        click.echo(
+            f"{recording.summary}. Replay it: dovetail simulate --workload recording:{append or 'FILE'}", err=True
+        )
     except OSError as error:
         if error.errno == errno.EPIPE:  # whoever read it has gone
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

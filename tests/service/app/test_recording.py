@@ -8,8 +8,9 @@ import pytest
 
 from extender.app.recording import Recording, go_on
 from extender.cluster.events import NodeGone, NodesListed
+from extender.cluster.model import Pod
 from extender.cluster.recording.lines import Begin, Checkpoint, Quiet, decoded, encoded
-from extender.cluster.recording.observed import PodsObserved
+from extender.cluster.recording.observed import Moments, PodsObserved
 from extender.cluster.recording.past import NOTHING
 from extender.errors import DovetailError, TraceError
 from extender.settings import Settings
@@ -76,6 +77,18 @@ def test_checkpoints_and_quiet_lines_go_on_though_the_clock_is_set_back_by_a_day
     assert sum(isinstance(line, Quiet) for line in lines) > 110
     checkpoints = [line.at for line in lines if isinstance(line, Checkpoint)]
     assert checkpoints == [1_000_000.0, 1_003_600.0, 917_260.0, 920_860.0]
+
+
+def test_it_says_how_many_pods_ended_and_how_often_it_missed_something():
+    recording = Recording(None, io.BytesIO(), Settings())
+    pods = [Pod(uid, "team", uid, {}, node="n", finished=True) for uid in "ab"]
+    recording._put(NodesListed([]))
+    recording._put(PodsObserved(pods[:1], [Moments()]))
+    recording._step()
+    assert recording.summary == "1 pod ended while it was recorded"
+    recording._put(PodsObserved(pods, [Moments(), Moments()]))
+    recording._step()
+    assert recording.summary == "2 pods ended while it was recorded, with 1 gap"
 
 
 def test_a_line_that_was_just_written_is_followed_by_no_quiet_one():
