@@ -46,8 +46,13 @@ class Planner:
         return plan
 
     def rest(self, now: float) -> None:
-        """Take note that nobody plans: the time until `now` passes over nobody."""
-        self.carried = replace(self.carried, planned_at=now)
+        """Take note that nobody plans: the time until `now` passes over nobody, and ends no reservation."""
+        passed = max(now - self.carried.planned_at, 0.0)
+        reserved = {
+            name: replace(reservation, until=reservation.until + passed)
+            for name, reservation in self.carried.reserved.items()
+        }
+        self.carried = replace(self.carried, reserved=reserved, planned_at=now)
 
 
 def plan_once(

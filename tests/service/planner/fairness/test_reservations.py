@@ -573,6 +573,17 @@ def test_a_reservation_that_comes_to_nothing_lapses_and_the_next_one_is_put_off_
     assert planner.plan(taken(3, 3), overstayed, until + 1000).carried.lapsed["class0"].seconds == 240.0
 
 
+def test_time_in_which_nobody_plans_ends_no_reservation():
+    planner, waiting = Planner(), due_and_small(running=ends((0, 3), (1, 3), at=LATE + 5000))
+    until = next(iter(planner.plan(taken(3, 3), waiting, LATE).carried.reserved.values())).until
+    planner.rest(LATE + 1000)
+    planner.rest(LATE + 30_000)  # without the Lease, or with caches that are too old to plan by
+    waiting = replace(waiting, running=ends((0, 3), (1, 3), at=LATE + 35_000))
+    plan = planner.plan(taken(3, 3), waiting, LATE + 30_001)
+    assert plan.carried.reserved["class0"].until == until + 30_000
+    assert not plan.carried.lapsed
+
+
 @pytest.mark.parametrize(("seconds", "late"), [(600, 600), (4 * 3600, 3600)])
 def test_room_is_kept_until_it_should_be_there_however_long_that_takes_and_for_an_hour_more_at_most(seconds, late):
     plan = once(taken(3, 3), due_and_small(running=ends((0, 3), (1, 3), at=LATE + seconds)), now=LATE)
