@@ -102,10 +102,10 @@ class MakingWay:
         return way
 
     def _way(self, place: int, short: Floats) -> Way | None:
-        there = np.flatnonzero(self._row == place)
+        pods_there = np.flatnonzero(self._row == place)
         pods = self._pods
-        chosen = smallest_set(short, pods.held[there], pods.lost[there], self._may_go[there])
-        return None if chosen is None else Way(int(self._nodes[place]), there[chosen], short)
+        chosen = smallest_set(short, pods.held[pods_there], pods.lost[pods_there], self._may_go[pods_there])
+        return None if chosen is None else Way(int(self._nodes[place]), pods_there[chosen], short)
 
     def _fewest_first(self, able: Rows, short: Floats) -> list[int]:
         """Return some of these nodes, first where each pod brings most of what is short."""

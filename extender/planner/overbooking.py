@@ -91,14 +91,14 @@ class _Overbooking:
         promised = np.subtract(capacity, board.free[_IO, node], out=np.zeros(len(_IO)), where=limited)
         before, after = _slower(promised, capacity), _slower(promised + demand, capacity)
         # 2. Who is affected: those there. Who reads from elsewhere what becomes slower is not known.
-        there = self._node == node
-        others = self._demand[there][:, _IO]
+        on_node = self._node == node
+        others = self._demand[on_node][:, _IO]
         unknown = limited & (promised > others.sum(axis=0) + _ROUNDING * np.where(limited, capacity, 0.0))
         if (unknown & (after > before)).any() or not seconds < np.inf:
             return False
         # 3. What it gains, and what they lose while it is there.
         slower = _of_tasks(demand[np.newaxis], after).item()
-        lost = cost(self._left[there], _of_tasks(others, before), _of_tasks(others, after), slower * seconds)
+        lost = cost(self._left[on_node], _of_tasks(others, before), _of_tasks(others, after), slower * seconds)
         return benefit(self._wait(task_class), seconds, slower) > _CAREFUL * lost
 
     def _wait(self, task_class: int) -> float:

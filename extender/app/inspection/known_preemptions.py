@@ -38,7 +38,11 @@ def eviction_of(reader: Reader, namespace: str, name: str) -> str:
 def end_of(status: Mapping[str, Any]) -> str:
     """Return why a pod failed or is being deleted, as its status says; empty where that does not say."""
     conditions = status.get("conditions") or ()
-    targets = (one for one in conditions if one["type"] == "DisruptionTarget" and one["status"] == "True")
+    targets = (
+        condition
+        for condition in conditions
+        if condition["type"] == "DisruptionTarget" and condition["status"] == "True"
+    )
     containers = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
     ended = "; ".join(filter(None, map(_exit_of, containers)))
     return _reason_of(status) or _reason_of(next(targets, {})) or ended

@@ -130,17 +130,17 @@ class FilterOrder:
 
         def elsewhere(slot: PlanSlot) -> PlanSlot | None:
             # 1. Room that the plan keeps for others is closed to it, and so is what came since.
-            there = fits if slots.reserved is None else fits & ~slots.reserved
-            if not there.any():
+            open_nodes = fits if slots.reserved is None else fits & ~slots.reserved
+            if not open_nodes.any():
                 return None
             # 2. Of the other nodes any will do, or the nearest.
             usable = self._allowed_nodes.usable(pod, layout)
             turn = self._questions.node_sample.elsewhere(
-                slot, Offer(pod.uid, task_class.job, there, levels(), usable), self._clock()
+                slot, Offer(pod.uid, task_class.job, open_nodes, levels(), usable), self._clock()
             )
             if turn is None or turn.nodes is not None or slots.reserved is None:
                 return turn
-            return turn._replace(nodes=there)
+            return turn._replace(nodes=open_nodes)
 
         return slots.give(pod.uid, task_class, fits, levels, elsewhere)
 
@@ -182,5 +182,5 @@ def _late_slot(slots: PlanSlots | None, asked: Layout, fits: Mask) -> PlanSlot |
     """Return a slot on any of the nodes that fit [N] and on which a plan keeps no room; None where there is none."""
     if slots is None or slots.reserved is None:
         return PlanSlot(-1)
-    there = by_rows(fits, asked, slots.layout) & ~slots.reserved
-    return PlanSlot(-1, nodes=there) if there.any() else None
+    open_nodes = by_rows(fits, asked, slots.layout) & ~slots.reserved
+    return PlanSlot(-1, nodes=open_nodes) if open_nodes.any() else None

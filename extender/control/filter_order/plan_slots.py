@@ -149,8 +149,8 @@ class PlanSlots:
         if uid in self.given or uid not in self.waiting:
             return
         slots, row = self._of(task_class), self.layout.rows.get(node or "", -1)
-        there = np.arange(len(self.layout.names)) == row
-        place = slots.first(uid, there)
+        own_node = np.arange(len(self.layout.names)) == row
+        place = slots.first(uid, own_node)
         place = slots.first(uid) if place is None else place
         if place is not None:
             self.given[uid] = slots.take(place)

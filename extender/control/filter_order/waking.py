@@ -84,7 +84,9 @@ class Waker:
         """Return the names of classes whose turns nobody uses, until a pod starts: room is not kept for them."""
         since = self._unused.out(now)
         classes = self._backlog.classes() if since else ()
-        started = {each.name for each in classes if each.released_at > since.get(each.name, math.inf)}
+        started = {
+            task_class.name for task_class in classes if task_class.released_at > since.get(task_class.name, math.inf)
+        }
         for name in started:
             self._unused.use(name)
         return since.keys() - started

@@ -111,8 +111,8 @@ class PeakPredictor:
             self._budget = EvictionBudget(self._rule)
         # 2. See who is there, and since when; forget who has ended and has no sample any more.
         cutoff = now - RAMP_UP_SECONDS
-        there = [pod for pod in pods if pod.started is not None and pod.started <= cutoff and pod.node in layout.rows]
-        self._see(there, history)
+        counted = [pod for pod in pods if pod.started is not None and pod.started <= cutoff and pod.node in layout.rows]
+        self._see(counted, history)
         # 3. What was measured of each, on the columns that any node limits.
         columns = np.flatnonzero(np.isfinite(layout.capacity[:, :_WIDTH]).any(axis=0))
         history = history.until(now, columns)
@@ -121,7 +121,7 @@ class PeakPredictor:
         rest = _rest(layout, history, whole)
         history = self._own_only(history)
         # 4. What each counts as until enough is known of itself.
-        running = [who_of(pod) for pod in there]
+        running = [who_of(pod) for pod in counted]
         expected = self._expected(running, history, columns)
         # 5. The peak by all of it.
         node = np.array([layout.rows[key[0]] for key in running], dtype=np.intp)

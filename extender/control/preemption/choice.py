@@ -43,16 +43,18 @@ def choices(
     for row in np.flatnonzero(over.any(axis=1)).tolist():
         if layout.names[row] in usage.problems:  # nobody goes by what was measured wrongly
             continue
-        there = np.flatnonzero(pods.node == row)
-        use = measured_of([pods.pods[place] for place in there.tolist()], usage, layout)
-        gone = np.array([pods.pods[place].leaving or pods.uids[place] in going for place in there.tolist()], dtype=bool)
+        places = np.flatnonzero(pods.node == row)
+        use = measured_of([pods.pods[place] for place in places.tolist()], usage, layout)
+        gone = np.array(
+            [pods.pods[place].leaving or pods.uids[place] in going for place in places.tolist()], dtype=bool
+        )
         left = np.maximum(over[row] - use[gone].sum(axis=0), 0.0)
-        may_go = ~gone & np.array([pods.uids[place] not in spared for place in there.tolist()], dtype=bool)
-        chosen = smallest_set(left, use, work_lost(snapshot, there, now), may_go)
+        may_go = ~gone & np.array([pods.uids[place] not in spared for place in places.tolist()], dtype=bool)
+        chosen = smallest_set(left, use, work_lost(snapshot, places, now), may_go)
         if chosen is None:
             chosen = np.flatnonzero(may_go & (use[:, left > 0] > 0).any(axis=1))
         if len(chosen):
-            victims = [pods.pods[place] for place in there[chosen].tolist()]
+            victims = [pods.pods[place] for place in places[chosen].tolist()]
             chosen_of[row] = PreemptionChoice(layout.names[row], shortages(layout, row, left), victims)
     return [chosen_of[row] for row in sorted(chosen_of, key=lambda row: -parts(over[row], layout.capacity[row]).max())]
 

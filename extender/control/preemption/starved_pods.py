@@ -42,22 +42,22 @@ class StarvedPods:
         if usage is self._looked or not len(pods.pods):
             return []
         self._looked = usage
-        there = on_full_nodes(measured, pods.node, pods.started)
-        candidates = [pods.pods[place] for place in there.tolist()]
+        places = on_full_nodes(measured, pods.node, pods.started)
+        candidates = [pods.pods[place] for place in places.tolist()]
         samples = [usage.pods.get(pod.uid) for pod in candidates]
         squeezed = Squeezed(
             [pod.uid for pod in candidates],
-            pods.node[there],
+            pods.node[places],
             np.array([np.nan if sample is None else sample.amounts.get(CPU, np.nan) for sample in samples]),
             self._usual(candidates, np.zeros((len(candidates), len(layout.axis))))[:, CPU_INDEX],
-            work_lost(snapshot, there, now),
+            work_lost(snapshot, places, now),
             np.array([not (pod.leaving or pod.uid in out) for pod in candidates], dtype=np.bool_),
         )
         taken = {layout.rows[choice.node] for choice in chosen}
         return [
             PreemptionChoice(
                 layout.names[squeezed.node[place]],
-                {CPU: float(pods.demand[there[place], CPU_INDEX])},
+                {CPU: float(pods.demand[places[place], CPU_INDEX])},
                 [candidates[place]],
                 starved=True,
             )

@@ -57,13 +57,13 @@ class Need:
 
 def need_of(pod: Pod, layout: Layout, nodes: AllowedNodes) -> Need:
     """Return what a pod needs of the nodes of a layout."""
-    there = sources(pod, layout.rows)
-    rows, rate = np.array([layout.rows[name] for name in there], dtype=np.intp), reading(pod)
-    parts = [layout.vector(amounts) for amounts in lent(pod, there).values()]
+    holders = sources(pod, layout.rows)
+    rows, rate = np.array([layout.rows[name] for name in holders], dtype=np.intp), reading(pod)
+    parts = [layout.vector(amounts) for amounts in lent(pod, holders).values()]
     return Need(
         takes=np.broadcast_to(demand_on(layout, pod), layout.capacity.shape),
         sources=rows,
-        parts=np.array(parts).reshape(len(there), len(layout.axis)),
+        parts=np.array(parts).reshape(len(holders), len(layout.axis)),
         reads=layout.vector({DISK_READ: rate, NETWORK_OUT: rate}),
         usable=nodes.usable(pod, layout)[rows],
     )

@@ -107,7 +107,7 @@ class RoomForAll:
         for task_class in self._backlog.classes():
             count = sum(len(task_class.pods[phase]) for phase in _ON_NO_NODE)
             if count:
-                there = wanted[task_class.template.constraints]
-                there.most = np.maximum(there.most, snapshot.layout.vector(task_class.template.demand))
-                there.count += count
+                group = wanted[task_class.template.constraints]
+                group.most = np.maximum(group.most, snapshot.layout.vector(task_class.template.demand))
+                group.count += count
         return wanted

@@ -28,8 +28,8 @@ class ReservedRoom:
     def still_fits(self, reservation: Reservation) -> bool:
         """Whether all its classes and nodes are there, each node large enough if it were empty."""
         rows = self._board.snapshot.layout.rows
-        there = all(name in self._row and node in rows for name, node, _ in reservation.room)
-        return there and all(
+        known = all(name in self._row and node in rows for name, node, _ in reservation.room)
+        return known and all(
             bool(on_empty_nodes(self._board, self._row[name])[1][rows[node]]) for name, node, _ in reservation.room
         )
 

@@ -76,7 +76,7 @@ class Locality:
         return -1
 
     def pass_over(self, candidates: NodeCandidates) -> None:
-        """Take note of who was passed over for the one that was picked in a candidates."""
+        """Take note of who was passed over for the one that was picked of the candidates."""
         if candidates.passed is not None:
             self.waits.skip(candidates.rows[candidates.passed], stays=False)
 

@@ -168,8 +168,8 @@ def waits_without(names: Collection[str], waiting: Waiting, carried: Carried, no
     """Return what is carried of jobs that are there, but have nothing in this plan that waits under these names."""
     if not carried.locality:
         return {}
-    there = set(waiting.jobs.names if waiting.jobs_there is None else waiting.jobs_there).difference(names)
-    return {name: wait_now(carried, name, now) for name in carried.locality if name in there}
+    jobs = set(waiting.jobs.names if waiting.jobs_there is None else waiting.jobs_there).difference(names)
+    return {name: wait_now(carried, name, now) for name in carried.locality if name in jobs}
 
 
 def _known(names: Sequence[str]) -> tuple[list[str], Rows]:

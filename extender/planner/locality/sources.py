@@ -167,10 +167,10 @@ class Sources:
         able = waits
         if not near:
             rate = self._classes.reading[task_class]
-            there = inputs.at(node)
-            copies = inputs.copies[there[waits[there]]]
+            local_tasks = inputs.at(node)
+            copies = inputs.copies[local_tasks[waits[local_tasks]]]
             able = waits.copy()
-            able[there] = False  # whose block is on the node reads it there or not at all
+            able[local_tasks] = False  # whose block is on the node reads it there or not at all
             elsewhere = local - np.bincount(copies[copies >= 0], minlength=inputs.nodes)
             room = np.where(elsewhere > 0, self.lending(), -np.inf)
             for nodes in within:
