@@ -9,6 +9,7 @@ queues have no fair share. A queue's share is the dominant share of what is comm
 There are two books, with a share each: what pods count as regular, and what opportunistic ones need beyond that.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -49,7 +50,7 @@ class CommittedPods:
 
 @dataclass(frozen=True, slots=True)
 class QueueUsage:
-    """The active `queues` [Q], by name.
+    """The active `queues` [Q], sorted by name.
 
     `on_nodes` [Q, R] is what their pods on nodes count as regular, `coming` [Q, R] what those on their way to one do;
     `opportunistic` [Q, R] is what opportunistic ones of both need beyond that. `fair` [Q] are their fair shares,
@@ -98,7 +99,9 @@ class QueueUsage:
         return float(dominant_shares(amounts[self._rows(queues)].sum(axis=0), self.total))
 
     def _rows(self, queues: Collection[str]) -> list[int]:
-        return [row for row, name in enumerate(self.queues) if name in queues]
+        """Return the rows of those of these queues that are active."""
+        places = ((bisect_left(self.queues, name), name) for name in sorted(queues))
+        return [row for row, name in places if row < len(self.queues) and self.queues[row] == name]
 
 
 def committed_pods(backlog: Backlog, classes: Sequence[TaskClass]) -> CommittedPods:

@@ -1,10 +1,13 @@
 """Where each queue stands."""
 
+from dataclasses import replace
+
 import pytest
 
 from extender.cluster.queues import Queue
 from extender.explain.queues import queue_states
 from tests.service.control.scene import Scene, node, pod
+from tests.service.costs import lines_of
 
 
 def standing(scene):
@@ -71,3 +74,14 @@ def test_pods_that_take_no_part_are_in_no_queue():
     scene = Scene(node("n1"))
     scene.see(pod("ds", gates=(), node="n1", owner_kind="DaemonSet"))
     assert queue_states(scene.view()) == []
+
+
+def test_the_cost_of_showing_queues_grows_with_the_queues_not_with_their_square():
+    def lines(count):
+        scene = Scene(node("n1", 1e6))
+        scene.see(*(replace(pod(f"p{n}", queue=f"q{n}"), namespace=f"q{n}") for n in range(count)))
+        order = scene.view()
+        assert len(queue_states(order)) == count
+        return lines_of(lambda: queue_states(order))
+
+    assert lines(200) < 5 * lines(50)
