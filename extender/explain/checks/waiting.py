@@ -46,10 +46,11 @@ def gates(facts: Facts) -> Iterator[Finding]:
 
 def strangers(facts: Facts) -> Iterator[Finding]:
     """Say which pods name a scheduler that nobody has seen here."""
-    known = {DEFAULT_SCHEDULER, *facts.schedulers} | {pod.scheduler for pod in facts.pods if pod.node is not None}
+    seen = {pod.scheduler for pod in facts.pods if pod.node is not None}
+    known = {DEFAULT_SCHEDULER, *facts.schedulers, *facts.leases, *seen}
     waiting: dict[str, int] = {}
     for pod in facts.pods:
-        if pod.waits and pod.scheduler and pod.scheduler not in known | facts.leases:
+        if pod.waits and pod.scheduler and pod.scheduler not in known:
             waiting[pod.scheduler] = waiting.get(pod.scheduler, 0) + 1
     for name, count in sorted(waiting.items()):
         text = f"no pod with schedulerName {name} has a node here, no Lease has that name; {many(count, 'pod')} waiting"

@@ -1,6 +1,7 @@
 """What doctor finds: each finding where it is due, and not where it is not."""
 
 import math
+from collections.abc import Set
 from dataclasses import replace
 
 import msgspec
@@ -278,6 +279,25 @@ class TestSchedulers:
     def test_a_name_that_is_known_is_fine(self, more, told):
         scene = scene_of(replace(pod("a", gates=()), scheduler="other"), *more)
         assert [level for level, _ in found("schedulers", scene, **told)] == ["ok"]
+
+    def test_the_names_of_all_leases_are_read_once_not_for_each_pod(self):
+        class Names(Set):
+            read = 0
+
+            def __contains__(self, name):
+                return name == "other"
+
+            def __iter__(self):
+                self.read += 1
+                return iter(["other"])
+
+            def __len__(self):
+                return 1
+
+        leases = Names()
+        scene = scene_of(*(replace(pod(f"p{n}"), scheduler="other") for n in range(5)))
+        assert [level for level, _ in found("schedulers", scene, leases=leases)] == ["ok"]
+        assert leases.read == 1
 
 
 class TestDeadlines:
