@@ -133,11 +133,11 @@ def _unfinished(
     partial = partial_gangs(backlog, fitting)
     to_complete = [pod for pod in fitting if pod.identity.group not in partial]
     completed = {pod.uid for pod in to_complete}
-    # 3. Clear the others.
+    # 3. Clear the others, each once, for however many reasons.
     to_clear = [*hopeless, *(pod for pod in tried if pod.uid not in completed)]
     to_clear += _stale(backlog, snapshot, flights, promises)
     to_clear += [pod for pod in given_up if _nominated_by_us(pod) and not writes.busy(pod.uid)]
-    return _Unfinished(to_complete, to_clear)
+    return _Unfinished(to_complete, [*{pod.uid: pod for pod in to_clear}.values()])
 
 
 def _stale(backlog: Backlog, snapshot: Snapshot, flights: set[str], promises: Promises) -> list[Pod]:

@@ -1,7 +1,10 @@
 """What kube-scheduler refuses holds back what is like it, and nobody else."""
 
+from dataclasses import replace
+
 import pytest
 
+from extender.cluster.events import NodeSeen
 from extender.control.release.slots import Pace
 from extender.explain.advice import changes_for
 from extender.explain.pod_in_plan import case_of
@@ -199,6 +202,20 @@ def test_a_pod_that_kube_scheduler_never_tries_is_not_on_its_way_once_it_bound_o
     scene.remove("stuck")
     scene.step(1)
     assert scene.cluster.passed_by == set()
+
+
+def test_a_nomination_that_holds_no_more_for_two_reasons_is_cleared_once():
+    # kube-scheduler passes the pod by, and its node is cordoned, when the loop looks next.
+    scene = Scene(node("n1"))
+    scene.see(pod("stuck"))
+    scene.step()
+    scene.see(pod("good", 200))
+    scene.step(16)
+    scene.bind("good")
+    scene.step(1)
+    scene.apply(NodeSeen(replace(node("n1"), unschedulable=True)))
+    scene.step(15)
+    assert [name for _, name, *_ in scene.told_to("clear")] == ["stuck"]
 
 
 def test_pods_that_kube_scheduler_never_tries_stop_nobody_else():
