@@ -73,6 +73,7 @@ class _Read:
     first: frozenset[str] | None = None
     living: dict[str, PodLine] = field(default_factory=dict)
     gaps: int = 0
+    anonymous: bool = False
 
     def see(self, at: float, name: str, line: NodeLine | None) -> None:
         """Note what a node is from then on; None: it is gone."""
@@ -100,17 +101,24 @@ def _read(lines: Iterable[bytes], file: str) -> _Read:
     read: _Read | None = None
     for where, text in placed(lines, file):
         if not text.endswith(b"\n"):
-            raise TraceError(f"{where}: the file ends in the middle of it; dovetail record --append goes on after it")
+            raise TraceError(f"{where}: the file ends in the middle of it; {_way_on(read)}")
         line = decoded(text, where)
         if read is None:
             if not isinstance(line, Begin):
                 raise TraceError(f"{where}: a recording begins with a line of the kind begin")
-            read = _Read(line.at, line.at)
+            read = _Read(line.at, line.at, anonymous=line.anonymous)
         _refuse_impossible(line, where)
         _take(read, line)
     if read is None or not read.nodes:
         raise TraceError(f"{file}: there is no checkpoint with nodes in it; record until one is written")
     return read
+
+
+def _way_on(read: _Read | None) -> str:
+    """Return what to do about a last line that was cut off."""
+    if read is not None and read.anonymous:  # whose key is not kept
+        return "take that line away: a recording without names cannot be gone on with"
+    return "dovetail record --append goes on after it"
 
 
 def _refuse_impossible(line: Line, where: str) -> None:

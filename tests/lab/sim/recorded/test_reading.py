@@ -171,10 +171,18 @@ def test_jobs_of_queues_and_owners_that_are_joined_alike_are_two(tmp_path):
     assert sorted(outcome(file, "recorded").tasks.ended) == [50.0] * 4 + [210.0]
 
 
+def test_nobody_is_told_to_go_on_with_a_recording_without_names_that_was_cut_off(tmp_path):
+    file = tmp_path / "recording"
+    file.write_bytes(encoded(Begin(100.0, anonymous=True)) + encoded(Checkpoint(100.0, NODES, ())) + b'{"kind"')
+    with pytest.raises(TraceError, match="line 3: the file ends in the middle of it; take that line away") as refused:
+        replay_of(file)
+    assert "--append" not in str(refused.value)
+
+
 def test_a_file_that_is_none_is_refused_with_its_line(tmp_path):
     with pytest.raises(SpecError, match="accepted: a file of dovetail record"):
         replay_of(tmp_path / "nothing")
-    with pytest.raises(TraceError, match="line 6: the file ends in the middle"):
+    with pytest.raises(TraceError, match="line 6: the file ends in the middle of it; dovetail record --append goes on"):
         replay_of(recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"), cut=b'{"kind"'))
     zipped = tmp_path / "zipped"
     zipped.write_bytes(gzip.compress(recording(tmp_path).read_bytes(), mtime=0))
