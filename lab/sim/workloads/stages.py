@@ -147,8 +147,10 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
     stages = [stage for job in jobs for stage in job.stages]
     job_of_stage = np.repeat(np.arange(len(jobs)), [len(job.stages) for job in jobs])
     first_stage = np.cumsum([0, *(len(job.stages) for job in jobs)])
-    before = [counts for place in order for counts in _before(workload)[place]]
+    before_of_job = _before(workload)
+    before = [counts for place in order for counts in before_of_job[place]]
     queues = sorted({job.queue for job in jobs})
+    queue_row = {name: row for row, name in enumerate(queues)}
     # 2. Refuse what cannot be replayed.
     refuse_malformed(workload, jobs, machines)
     output_copies = _output_copies(workload, machines)
@@ -170,7 +172,7 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
     constraint, constraints, allowed = _constraints(stages, machines)
     return StageTable(
         job_names=[job.name for job in jobs],
-        job_queue=np.array([queues.index(job.queue) for job in jobs], dtype=np.intp),
+        job_queue=np.array([queue_row[job.queue] for job in jobs], dtype=np.intp),
         job_stages=np.diff(first_stage),
         job_place=np.array(order, dtype=np.intp),
         queue_names=queues,
