@@ -11,6 +11,7 @@ from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.report import figures, tables
 from lab.sim.schedulers.first_fit import FirstFit
 from lab.sim.workloads.workload import Job, Machines, Stage, Workload
+from tests.service.costs import lines_of
 
 CORE = np.array([1000.0, 0, 0, 0, 0, 0])
 
@@ -67,6 +68,15 @@ def test_waits_and_job_times_by_queue_are_in_the_table_and_in_json():
     assert (told["longest_wait"], told["mean_job_time_by_queue"]) == (10.0, {"a": 10.0, "b": 20.0})
     assert told["mean_use"]["cpu"] == 1.0
     assert "mean job time: a" not in cells([outcome(queues=("a",))])
+
+
+def test_the_cost_of_job_times_by_queue_grows_with_the_queues_not_with_their_square():
+    def lines(count):
+        made = outcome(queues=[f"q{row}" for row in range(count)])
+        assert len(tables.queue_seconds(made)) == count
+        return lines_of(lambda: tables.queue_seconds(made))
+
+    assert lines(200) < 5 * lines(50)
 
 
 def test_what_is_measured_of_machines_counts_a_task_until_the_plan_that_sees_its_end():
