@@ -1,5 +1,6 @@
 """Pods that were preempted or evicted, and made again by their owner: of each such row the last did the work."""
 
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
@@ -7,9 +8,6 @@ import numpy as np
 
 from extender.arrays import Rows
 from extender.cluster.recording.lines import PodLine
-
-_ROUNDING_SECONDS = 1.0
-"""Times may be stated in whole seconds."""
 
 
 def made_in_place(pods: Sequence[PodLine]) -> Rows:
@@ -29,8 +27,8 @@ def made_in_place(pods: Sequence[PodLine]) -> Rows:
         later = sorted((pods[row].created, row) for row in rows) if gone else []
         at = 0
         for since, row in gone:
-            itself, earliest = (pods[row].created, row), since - _ROUNDING_SECONDS
-            while at < len(later) and (later[at] <= itself or later[at][0] < earliest):
+            itself = pods[row].created, row
+            while at < len(later) and (later[at] <= itself or _is_before(later[at][0], since)):
                 at += 1
             if at == len(later):
                 break
@@ -45,6 +43,11 @@ def in_the_end(place: Rows) -> Rows:
     while (last != place[last]).any():
         last = place[last]
     return last
+
+
+def _is_before(created: float, since: float) -> bool:
+    """Say whether a pod was there already; a creation that was not seen as it came is stated in whole seconds."""
+    return created < (math.floor(since) if created.is_integer() else since)
 
 
 def _was_cut_off(pod: PodLine) -> bool:

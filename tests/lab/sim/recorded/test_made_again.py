@@ -10,6 +10,7 @@ from tests.lab.sim.recorded.test_reading import outcome, pod, recording
 
 
 def owned(name, created, ended, *, disrupted=None, owner="j", cpu=1000.0, outcome=None):
+    created = float(created)  # as a file says it
     made = pod(name, "j", created, created, ended, "n0", owner=owner, owner_kind="Job", disrupted=disrupted)
     outcome = outcome or ("succeeded" if disrupted is None else "failed")
     return msgspec.structs.replace(made, outcome=outcome, demand=made.demand | {"cpu": cpu})
@@ -33,6 +34,8 @@ def owned(name, created, ended, *, disrupted=None, owner="j", cpu=1000.0, outcom
             [owned("a", 110, 150, disrupted=120, outcome="deleted"), owned("b", 120, 150)], [1, 1], id="while it goes"
         ),
         pytest.param([owned("a", 110, 120, disrupted=119), owned("b", 111, 150)], [0, 1], id="was there before"),
+        pytest.param([owned("a", 110.1, 111, disrupted=110.9), owned("b", 110.2, 150)], [0, 1], id="just before"),
+        pytest.param([owned("a", 110.1, 120, disrupted=119.9), owned("b", 119.0, 150)], [1, 1], id="in whole seconds"),
         pytest.param(
             [owned("a", 110, 120, disrupted=119), owned("b", 120, 150, owner="k")], [0, 1], id="another owner's"
         ),
