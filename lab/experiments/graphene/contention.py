@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from extender.planner import Planner, Policy
 from lab.experiments.graphene.jobs import MACHINES, drawn
-from lab.experiments.graphene.many import JobsRun, in_one_queue, replayed, worse
+from lab.experiments.graphene.many import JobsRun, replayed, worse
 from lab.experiments.sections import Figure, Listing, Section
 from lab.experiments.seeds import Seeds
 from lab.sim.parallel import Tell
@@ -34,7 +34,7 @@ class ContentionRun:
 def perform(run: ContentionRun, tell: Tell) -> JobsRun:
     """Replay the DAGs by our planner, without orders inside jobs."""
     planner = Planner(Policy(overbook=run.overbook))
-    return replayed(in_one_queue(drawn(run.seed, run.jobs, run.load)), planner, None, run.seed, tell, loss=run.loss)
+    return replayed(drawn(run.seed, run.jobs, run.load), planner, None, run.seed, tell, loss=run.loss)
 
 
 @dataclass(frozen=True, slots=True)

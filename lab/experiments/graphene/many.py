@@ -1,7 +1,7 @@
 """Many jobs: drawn DAGs on one cluster, by Tez-like schedulers, by Tetris and by ours (Graphene, 8.2)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from lab.experiments.graphene.jobs import (
     TEZ_DRF,
     TEZ_TETRIS,
     drawn,
+    in_two_queues,
     machines,
 )
 from lab.experiments.sections import Figure, Listing, Section
@@ -97,11 +98,6 @@ def replayed(
     return JobsRun(outcome.job_seconds, outcome.makespan, index, outcome.bounds.makespan)
 
 
-def in_one_queue(workload: Workload) -> Workload:
-    """Return the same jobs in one queue."""
-    return replace(workload, jobs=[replace(job, queue="default") for job in workload.jobs])
-
-
 def jain(outcome: Outcome, seconds: float) -> float:
     """Return Jain's index of what the queues have, as a mean over windows in which all have jobs all the time.
 
@@ -163,8 +159,8 @@ RunsOf = Callable[[str, str], Sequence[JobsRun]]
 
 def _workload(run: ManyRun) -> Workload:
     workload = drawn(run.seed, run.jobs, LOAD)
-    if run.setting != TWO_QUEUES:
-        workload = in_one_queue(workload)
+    if run.setting == TWO_QUEUES:
+        workload = in_two_queues(workload, run.seed)
     return all_at_start(workload) if run.setting == AT_START else workload
 
 

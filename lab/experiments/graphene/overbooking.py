@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from extender.arrays import Floats
-from extender.graph import Dag, Machines
-from extender.graph.orders import path_to_end
+from extender.graph import Dag, Machines, orders
 
 _STRICT = 2
 """CPU and memory are the first two resources of the family."""
@@ -20,26 +19,27 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Who starts next on a machine, and how much of network and disk may be taken, in machines.
-
-    `aligned`: what is best aligned with what is free (Tetris), else what has the longest path behind it.
-    """
+    """How much of network and disk may be taken, in machines, and by which of `orders.BASELINES` tasks start."""
 
     most: float
-    aligned: bool = False
+    order: str = orders.LONGEST_PATH
 
 
+TEZ = "breadth-first, CPU and memory"
+"""What the paper compares with: Tez goes breadth-first and knows what tasks take of CPU and memory alone (7.1)."""
 RULES: Mapping[str, Rule] = {
+    TEZ: Rule(np.inf, orders.BREADTH_FIRST),
+    "random, CPU and memory": Rule(np.inf, orders.RANDOM),
     "longest path, CPU and memory": Rule(np.inf),
     "longest path, overbooked": Rule(1.25),
-    "Tetris, overbooked": Rule(1.25, aligned=True),
+    "Tetris, overbooked": Rule(1.25, orders.TETRIS),
 }
 """A quarter more: chosen, before any was run. The paper does not say how much its baselines overbook."""
 
 
-def span(dag: Dag, machines: Machines, rule: Rule) -> float:
-    """Return how long the DAG takes."""
-    return _Run(dag, machines, rule).through()
+def span(dag: Dag, machines: Machines, rule: Rule, seed: int = 0) -> float:
+    """Return how long the DAG takes; an order at random is drawn by the seed."""
+    return _Run(dag, machines, rule, seed).through()
 
 
 @dataclass(slots=True)
@@ -65,13 +65,14 @@ class _Machine:
 
 
 class _Run:
-    def __init__(self, dag: Dag, machines: Machines, rule: Rule) -> None:
-        self._dag, self._rule = dag, rule
+    def __init__(self, dag: Dag, machines: Machines, rule: Rule, seed: int) -> None:
+        self._dag = dag
         self._demand = (dag.demand / machines.capacity).tolist()
         strict = np.arange(dag.demand.shape[1]) < _STRICT
         self._most = (np.where(strict, 1.0, rule.most) + _ROUNDING).tolist()
         self._machines = [_Machine([0.0] * dag.demand.shape[1]) for _ in range(machines.count)]
-        self._path = path_to_end(dag, dag.longest).tolist()
+        ranks = orders.baseline(rule.order, dag, np.random.default_rng(seed))
+        self._rank = None if ranks is None else [float(stage[0]) for stage in ranks]
         self._missing = [sum(not edge.one_to_one for edge in edges) for edges in dag.parents]
         self._each = [
             [sum(edge.one_to_one for edge in edges)] * count
@@ -127,10 +128,11 @@ class _Run:
     def _next(self, machine: _Machine) -> int | None:
         """Return the stage whose task starts next on it; None where none fits."""
         fit = [row for row in self._ready if self._fits(machine.load, self._demand[row])]
-        if self._rule.aligned:
-            free = [max(1.0 - load, 0.0) for load in machine.load]
-            return max(fit, key=lambda row: (_dot(free, self._demand[row]), -row), default=None)
-        return max(fit, key=lambda row: (self._path[row], -row), default=None)
+        rank = self._rank
+        if rank is not None:
+            return min(fit, key=lambda row: (rank[row], row), default=None)
+        free = [max(1.0 - load, 0.0) for load in machine.load]
+        return max(fit, key=lambda row: (_dot(free, self._demand[row]), -row), default=None)
 
     def _fits(self, load: list[float], demand: list[float]) -> bool:
         return all(not part or taken + part <= most for taken, part, most in zip(load, demand, self._most, strict=True))

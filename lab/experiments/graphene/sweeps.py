@@ -7,8 +7,8 @@ import numpy as np
 
 from extender.cluster.resources import NETWORK_IN_INDEX
 from extender.planner import Policy
-from lab.experiments.graphene.jobs import CONTENDERS, OURS, TEZ, TEZ_TETRIS, drawn
-from lab.experiments.graphene.many import LOAD, WINDOWS, JobsRun, in_one_queue, replayed, worse
+from lab.experiments.graphene.jobs import CONTENDERS, OURS, TEZ, TEZ_TETRIS, drawn, in_two_queues
+from lab.experiments.graphene.many import LOAD, WINDOWS, JobsRun, replayed, worse
 from lab.experiments.sections import Figure, Listing, Section
 from lab.experiments.seeds import Seeds
 from lab.sim.dag.job_orders import searched
@@ -53,8 +53,8 @@ class SweepRun:
 def perform(run: SweepRun, tell: Tell) -> JobsRun:
     """Replay the DAGs."""
     workload = drawn(run.seed, run.jobs, run.value if run.what == OF_LOAD else LOAD)
-    if run.what != QUEUE_KAPPA:
-        workload = in_one_queue(workload)
+    if run.what == QUEUE_KAPPA:
+        workload = in_two_queues(workload, run.seed)
     if run.what == ERRORS:
         workload = expected_wrongly(workload, run.value, run.seed)
     if run.what == PENALTY:

@@ -24,7 +24,8 @@ from extender.errors import BadQuantity
 from lab.errors import SpecError
 from lab.sim.dag import executor_jobs
 from lab.sim.workloads.alibaba import JOBS_2017, JOBS_2018, alibaba2017, alibaba2018
-from lab.sim.workloads.arrivals import ARRIVALS
+from lab.sim.workloads.arrivals import ARRIVALS, PACED, START
+from lab.sim.workloads.dags import CORES, DISK, MEMORY_BYTES, NETWORK, dags
 from lab.sim.workloads.parameters import GIB, MB, Parameters
 from lab.sim.workloads.suite import suite
 from lab.sim.workloads.swim import swim
@@ -35,6 +36,7 @@ WORKLOADS: Mapping[str, str] = {
     "swim:TRACE[,jobs=N|all][,arrivals=A][,load=CORES]": "Facebook-like jobs: fb2009_0, fb2009_1 or fb2010_0",
     "alibaba2017[:jobs=N|all][,arrivals=A][,load=CORES]": "batch jobs of Alibaba 2017, independent stages",
     "alibaba2018[:jobs=N|all][,arrivals=A][,load=CORES]": "DAGs of Alibaba 2018",
+    "dags[:jobs=N][,arrivals=A][,load=CORES]": "DAGs drawn by the statistics of Graphene 2.3, for machines dags",
     "tpch:SEQUENCE": "TPC-H queries in a published sequence, 1 to 5, for machines executors[:N]",
     "recording:FILE": "what a cluster did, as `dovetail record` wrote it",
 }
@@ -45,6 +47,7 @@ MACHINES: Mapping[str, str] = {
     "facebook[:N]": "100 (or N) of 12 cores, 32 GB, 4 disks at 50 MB/s, 1 Gbps (Tetris 5.3), less daemons and headers",
     "alibaba2017[:N]": "50 (or N) of 64 cores",
     "alibaba2018[:N]": "10 (or N) of 96 cores",
+    "dags[:N]": "20 (or N) of 16 cores, 128 GB, 10 disks, 10 Gbps (Graphene 8.1)",
     "executors[:N]": "10 (or N) that run a task at a time and take 2 s to change jobs, for tpch:SEQUENCE",
     "NxCcMg,disk=RATE,net=RATE": "N of C cores and M GB; bytes per second each way, as in 8x32c96g,disk=800M,net=1250M",
     "recorded": "the nodes of the recording that is replayed, as they came, changed and went",
@@ -78,6 +81,8 @@ def workload(spec: str, seed: int, traces: Path, parameters: Parameters | None =
         return _replay(alibaba2017, traces / JOBS_2017, _TraceSpec(spec, rest, seed, chosen.alibaba.jobs, chosen))
     if name == "alibaba2018":
         return _replay(alibaba2018, traces / JOBS_2018, _TraceSpec(spec, rest, seed, chosen.alibaba.jobs, chosen))
+    if name == "dags":
+        return dags(seed, **_options(spec, rest, {"jobs": _count, "arrivals": _untraced, "load": _load}))
     if name == "tpch":
         return executor_jobs.sequence_of(spec, _sequence(spec, rest), traces)
     raise SpecError(f"workload {spec!r}: {name!r} is unknown; accepted: {', '.join(WORKLOADS)}")
@@ -128,6 +133,7 @@ def _profiles(chosen: Parameters) -> dict[str, _Profile]:
         "facebook": _Profile(100, 12, offered, 4 * 50 * MB, facebook.link, whole),
         "alibaba2017": _Profile(50, 64, alibaba.memory_2017, alibaba.disk, alibaba.network),
         "alibaba2018": _Profile(10, 96, alibaba.memory_2018, alibaba.disk, alibaba.network),
+        "dags": _Profile(20, CORES, MEMORY_BYTES, DISK, NETWORK),
     }
 
 
@@ -205,6 +211,12 @@ def _count_or_all(text: str) -> int | None:
 def _arrivals(text: str) -> str:
     if text not in ARRIVALS:
         raise ValueError(f"one of {', '.join(ARRIVALS)} is needed")
+    return text
+
+
+def _untraced(text: str) -> str:
+    if text not in (PACED, START):
+        raise ValueError(f"{PACED} or {START} is needed")
     return text
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lab.experiments.graphene.jobs import CONTENDERS, LOOSE, MACHINES, OURS, drawn, machines
+from lab.experiments.graphene.jobs import CONTENDERS, LOOSE, MACHINES, OURS, drawn, in_two_queues, machines
 from lab.experiments.graphene.many import AT_START, JobsRun, Many, ManyRun, jain, perform
 from lab.sim.schedulers.baselines import in_job_order
 from tests.service.planner.scenes import tasks
@@ -24,7 +24,7 @@ def test_jobs_arrive_in_the_time_of_their_work_by_the_load():
         for stage in job.stages
     )
     assert arrives[0][-1] == pytest.approx(work.max() / MACHINES, rel=0.33)
-    assert {job.queue for job in slow.jobs} == {"a", "b"}
+    assert {job.queue for job in in_two_queues(slow, 3).jobs} == {"a", "b"}
 
 
 def test_a_baseline_goes_by_the_order_that_its_job_asks_in():

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from extender.graph import Dag, Machines, Parent, Stage
+from extender.graph import Dag, Machines, Parent, Stage, orders
 from extender.graph.orders import longest_path
 from extender.graph.replay import replay
-from lab.experiments.graphene.family import draw, share
 from lab.experiments.graphene.overbooking import Rule, span
+from lab.experiments.graphene.table7 import share
+from lab.sim.workloads.dags import draw
 
 ONE = Machines(1, np.ones(4))
 
@@ -38,6 +39,19 @@ def test_memory_is_never_overbooked():
 def test_children_wait_and_the_longest_path_goes_first():
     dag = Dag([stage("short", 1, 1, [1, 0, 0, 0]), stage("a", 1, 1, [1, 0, 0, 0]), stage("b", 1, 5, [0, 0, 0, 0], "a")])
     assert span(dag, ONE, Rule(1.0)) == pytest.approx(6)
+
+
+def test_breadth_first_starts_what_lies_first_though_its_path_is_short():
+    # "b" runs beside "short" as soon as "a" is done where the longest path goes first.
+    dag = Dag([stage("short", 2, 5, [1, 0, 0, 0]), stage("a", 1, 1, [1, 0, 0, 0]), stage("b", 1, 9, [0, 0, 0, 0], "a")])
+    assert span(dag, ONE, Rule(1.0)) == pytest.approx(11)
+    assert span(dag, ONE, Rule(1.0, orders.BREADTH_FIRST)) == pytest.approx(20)
+
+
+def test_an_order_at_random_is_that_of_its_seed():
+    dag = draw(np.random.default_rng(100)).dag
+    rule = Rule(np.inf, orders.RANDOM)
+    assert span(dag, share(dag, 1.0), rule, 1) == span(dag, share(dag, 1.0), rule, 1)
 
 
 def test_without_overbooking_it_is_the_replay_by_the_longest_path():

@@ -36,6 +36,8 @@ def traces(tmp_path):
         ("swim:fb,jobs=all", "swim:fb", 600),
         ("alibaba2017:jobs=7", "alibaba2017", 7),
         ("alibaba2018", "alibaba2018", 200),
+        ("dags:jobs=3", "dags", 3),
+        ("dags", "dags", 40),
     ],
 )
 def test_a_spec_names_a_workload_and_how_many_jobs(traces, spec, name, jobs):
@@ -65,6 +67,7 @@ def test_arrivals_and_load_are_options(traces):
         ("swim:jobs=2", "swim needs the name of a trace first"),
         ("swim:fb,arrivals=late", "arrivals=late: one of paced, trace, start is needed"),
         ("alibaba2018:load=much", "load=much: a number of cores above 0 is needed"),
+        ("dags:arrivals=trace", "arrivals=trace: paced or start is needed"),
         ("alibaba2018:load=0", "load=0: a number of cores above 0 is needed"),
     ],
 )
@@ -88,6 +91,7 @@ def test_a_trace_that_does_not_exist_is_named(traces):
         ("facebook", 100, (12_000, 28 * GIB, 200e6, 200e6, 117.5e6, 117.5e6)),
         ("alibaba2017:3", 3, (64_000, 256 * GIB, 1e9, 1e9, 1.25e9, 1.25e9)),
         ("alibaba2018", 10, (96_000, 512 * GIB, 1e9, 1e9, 1.25e9, 1.25e9)),
+        ("dags", 20, (16_000, 128 * GIB, 1e9, 1e9, 1.25e9, 1.25e9)),
         ("8x1.5c4g,disk=800M,net=1G", 8, (1500, 4 * GIB, 8e8, 8e8, 1e9, 1e9)),
     ],
 )
@@ -131,6 +135,7 @@ def test_the_forms_for_the_help_text_name_every_workload_and_profile():
         "swim",
         "alibaba2017",
         "alibaba2018",
+        "dags",
         "tpch",
         "recording",
     ]
