@@ -87,7 +87,11 @@ def test_the_template_that_gates_itself_names_the_gate_and_the_scheduler_of_the_
 def test_each_right_has_its_line_in_the_tables(helm, name):
     """The rights table of each account names every resource and verb of its ClusterRole, and no other."""
     labelled = [{"name": "q", "namespaces": {"team": "x"}}]
-    more = {"config__queues": labelled, "config__order": "auto"}
+    more = {
+        "config__queues": labelled,
+        "config__order": "auto",
+        "config__usage": {"url": "http://prometheus.test:9090"},
+    }
     values = with_values("scheduler", config__opportunistic__enabled=True, **more)
     rules = only(list(yaml.safe_load_all(template(helm, values))), "ClusterRole", name)["rules"]
     shipped = {(resource, verb) for it in rules for resource in it["resources"] for verb in it["verbs"]}

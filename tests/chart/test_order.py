@@ -225,7 +225,10 @@ def test_control_may_evict_only_where_a_timeout_is_on(helm, objects, mode, timeo
     ],
 )
 def test_control_may_read_single_jobs_and_evict_only_where_pods_run_on_idle_resources(helm, changes, more):
-    made, plain = (render(helm, with_values("scheduler", config__opportunistic=it)) for it in (changes, {}))
+    usage = {"url": "http://prometheus.test:9090"}
+    made, plain = (
+        render(helm, with_values("scheduler", config__usage=usage, config__opportunistic=it)) for it in (changes, {})
+    )
 
     for name in ("dovetail-control", "dovetail-extender"):
         rules, without = (only(it, "ClusterRole", name)["rules"] for it in (made, plain))
@@ -236,6 +239,11 @@ def test_control_and_the_hook_may_resize_and_always_so_that_requests_come_back_w
     resizing = {"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["patch"]}
     may = {it["metadata"]["name"] for it in objects if resizing in it.get("rules", ())}
     assert may == {"dovetail-control", "dovetail-drain"}
+
+
+def test_pods_on_idle_resources_without_usage_are_refused(helm):
+    complaint = refusal(helm, with_values("scheduler", config__opportunistic__enabled=True))
+    assert "config.opportunistic.enabled is true without usage" in complaint
 
 
 def test_pods_do_not_run_on_idle_resources_where_kube_scheduler_goes_on_without_us(helm):

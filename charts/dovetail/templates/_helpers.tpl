@@ -132,6 +132,9 @@ profiles:
 {{- if and (include "dovetail.opportunistic" .) (eq .Values.mode "existing") }}
 {{- fail "config.opportunistic.enabled is true in mode existing: while Dovetail does not answer, kube-scheduler goes on without it (ignorable: true), and a pod whose requests are 0 would fit on any node. Set mode to scheduler, or config.opportunistic.enabled to false." }}
 {{- end }}
+{{- if and (include "dovetail.opportunistic" .) (not $config.usage.url) (not $config.usage.metricsApi) }}
+{{- fail "config.opportunistic.enabled is true without usage, by which it goes: serve would not start. Set config.usage.url to a Prometheus, or config.usage.metricsApi to true." }}
+{{- end }}
 {{- if and (eq .Values.mode "scheduler") (eq (int $config.server.port) 10259) }}
 {{- fail "config.server.port is 10259, on which kube-scheduler listens in the same pod: set it to another one, such as 10351." }}
 {{- end }}
