@@ -15,6 +15,8 @@ from extender.cluster.recording.lines import (
     VOLUMES,
     PodLine,
 )
+from extender.words import many
+from lab.sim.recorded.jobs import BURST_SECONDS
 
 _WORDS = {
     HOST_PORTS: "host ports",
@@ -50,18 +52,18 @@ def notes_of(
     notes = [
         *others,
         *(
-            (count, f"{count} pods ask for {name}, which no node offers: not counted.")
+            (count, f"{many(count, 'pod')} asked for {name}, which no node offers: not counted.")
             for name, count in zip(unknown, without, strict=True)
         ),
         *(
-            (count, f"{count} pods have {_WORDS.get(name, name)}: not counted.")
+            (count, f"{many(count, 'pod')} had {_WORDS.get(name, name)}: not counted.")
             for name, count in sorted(unmet.items())
         ),
-        (stay, f"{stay} pods ran where their selectors and the nodes' taints do not let them: they keep their nodes."),
+        (stay, f"{many(stay, 'pod')} ran where selectors and taints do not allow that: each keeps its node."),
         (
             again,
-            f"{again} pods were preempted or evicted, or their node went, and others were made in their place: "
-            "simulated, the two are one task, which comes with the first and takes as long as the last.",
+            f"{many(again, 'pod')} had to go (preempted, evicted, node gone), and another was made in the place of "
+            "each: simulated, the two are one task, which comes with the first and takes as long as the last.",
         ),
         (
             int(together.sum()),
@@ -70,11 +72,11 @@ def notes_of(
         ),
         (
             apart,
-            f"{apart} pods belong to groups of several stages, of which one ended before all were there, or of which "
-            "the recording does not say how many start together: they need not.",
+            f"{many(apart, 'pod')} of groups may start one by one: a group has several stages, its pods came over "
+            f"{BURST_SECONDS:g} s apart, one ended before enough were there, or nobody knows how many start together.",
         ),
         (priorities, f"Pods have {priorities + 1} priorities: the higher goes first, and preempts."),
-        (idle, f"{idle} pods ran on what others left idle: simulated, they are allocated what they ask for."),
+        (idle, f"{many(idle, 'pod')} ran on what others left idle: simulated, each is allocated what it asks for."),
     ]
     return [text for count, text in notes if count]
 
@@ -85,4 +87,4 @@ def _of_peers(pod: PodLine) -> Iterator[str]:
     if peers == ALONE:
         return
     asked = ((POD_AFFINITY, peers.away or peers.near), (SPREADING, peers.spread), (HOST_PORTS, peers.ports))
-    yield from (name for name, there in asked if there)
+    yield from (name for name, terms in asked if terms)

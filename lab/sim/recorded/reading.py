@@ -63,16 +63,18 @@ class Replay:
 class _Read:
     """What a file says: from when until when, what nodes were, the pods that ended, and those that lived at last.
 
-    `first` are the pods that had a node at the first checkpoint.
+    Pods are by UID. `first` are those that had a node at the first checkpoint. `repeated` counts the lines of pods that
+    had one already.
     """
 
     begun: float
     until: float
     nodes: dict[str, list[tuple[float, NodeLine | None]]] = field(default_factory=dict)
-    ended: list[PodLine] = field(default_factory=list)
+    ended: dict[str, PodLine] = field(default_factory=dict)
     first: frozenset[str] | None = None
     living: dict[str, PodLine] = field(default_factory=dict)
     gaps: int = 0
+    repeated: int = 0
     anonymous: bool = False
 
     def see(self, at: float, name: str, line: NodeLine | None) -> None:
@@ -80,6 +82,14 @@ class _Read:
         before = self.nodes[name][-1][1] if name in self.nodes else None
         if not _same(before, line):
             self.nodes.setdefault(name, []).append((at, line))
+
+    def end(self, pod: PodLine) -> None:
+        """Note that a pod has ended; of two lines of one pod the first that says when counts."""
+        self.living.pop(pod.uid, None)
+        before = self.ended.get(pod.uid)
+        if before is None or before.ended is None:
+            self.ended[pod.uid] = pod
+        self.repeated += before is not None
 
 
 def _same(node: NodeLine | None, other: NodeLine | None) -> bool:
@@ -148,8 +158,7 @@ def _take(read: _Read, line: Line) -> None:
         case NodeGoneLine():
             read.see(line.at, line.name, None)
         case PodLine():
-            read.living.pop(line.uid, None)
-            read.ended.append(line)
+            read.end(line)
         case Gap():
             read.gaps += 1
         case _:
@@ -163,7 +172,7 @@ def _replay(read: _Read, file: str) -> Replay:
     services = [pod for uid, pod in read.living.items() if uid in (read.first or ()) and pod.node in read.nodes]
     pods = [
         pod
-        for pod in read.ended
+        for pod in read.ended.values()
         if pod.node in read.nodes and pod.bound is not None and pod.ended is not None and pod.ended > read.begun
     ]
     if not pods:
@@ -236,18 +245,37 @@ def _anywhere(job: Job) -> Job:
 
 
 def _of_the_rest(read: _Read, pods: Sequence[PodLine], services: Sequence[PodLine]) -> list[tuple[int, str]]:
-    unknown, begun = len(read.ended) - len(pods), len(read.living) - len(services)
     ran = sum(pod.bound is not None and pod.bound <= read.begun for pod in pods)
     changes = sum(at > read.begun for versions in read.nodes.values() for at, _ in versions)
     return [
-        (len(services), f"{len(services)} pods lived all the time: what they take is taken from their nodes."),
-        (ran, f"{ran} pods ran when the recording began: they come then, and take what was left of their time."),
-        (unknown, f"{unknown} pods are left out: they got no node, or nobody knows when they ended."),
-        (begun, f"{begun} pods are left out: they came, and had not ended at the last checkpoint."),
+        (len(services), f"{many(len(services), 'pod')} lived all the time: that room is taken from the nodes."),
+        (
+            ran,
+            f"{many(ran, 'pod')} ran when the recording began: such pods come then, and take what was left of their "
+            "time.",
+        ),
+        *_left_out(read, pods, services),
         (
             changes,
-            f"Nodes came, changed or went {changes} times: so they do here (--machines {STEADY}: all are there all the "
-            "time). Use is in percent of all of them.",
+            f"Nodes came, changed or went {many(changes, 'time')}: so they do here (--machines {STEADY}: all are there "
+            "all the time). Use is in percent of all of them.",
         ),
-        (read.gaps, f"The recording has {read.gaps} gaps: what came and went in them is not in it."),
+        (read.gaps, f"The recording has {many(read.gaps, 'gap')}: what came and went meanwhile is not in it."),
+    ]
+
+
+def _left_out(read: _Read, pods: Sequence[PodLine], services: Sequence[PodLine]) -> list[tuple[int, str]]:
+    """Return how many pods are not replayed, with each reason."""
+    ended, living = read.ended.values(), read.living.values()
+    elsewhere = sum(pod.node is not None and pod.node not in read.nodes for pod in (*ended, *living))
+    seen = [pod for pod in ended if pod.node in read.nodes]
+    before = sum(pod.bound is not None and pod.ended is not None and pod.ended <= read.begun for pod in seen)
+    unseen = sum(pod.node is None for pod in ended) + len(seen) - len(pods) - before
+    begun = sum(pod.node is None or pod.node in read.nodes for pod in living) - len(services)
+    return [
+        (unseen, f"Left out: {many(unseen, 'pod')} that got no node, or whose binding or end nobody saw."),
+        (elsewhere, f"Left out: {many(elsewhere, 'pod')} on nodes that are not in the recording."),
+        (before, f"Left out: {many(before, 'pod')} that had ended before the recording began."),
+        (begun, f"Left out: {many(begun, 'pod')} that came, and had not ended at the last checkpoint."),
+        (read.repeated, f"Left out: {many(read.repeated, 'line')} of pods that stand in the recording twice."),
     ]

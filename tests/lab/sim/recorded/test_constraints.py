@@ -142,7 +142,7 @@ def test_a_group_of_which_a_pod_ended_before_the_last_was_there_need_not_start_t
     file = recording(tmp_path, [node("n0")], *one_by_one(4.0, 10.0))
     assert [stage.gang for job in replay_of(file).workload.jobs for stage in job.stages] == [False]
     assert replayed(file, "recorded") == [14.0, 25.0]
-    assert "2 pods belong to groups of several stages, of which one ended" in " ".join(replay_of(file).notes)
+    assert "2 pods of groups may start one by one: a group has several stages" in " ".join(replay_of(file).notes)
 
 
 def test_who_ran_where_it_may_not_go_keeps_its_node(tmp_path):
@@ -150,7 +150,7 @@ def test_who_ran_where_it_may_not_go_keeps_its_node(tmp_path):
     nodes = [node("n0"), node("n1", taints=(Taint("mine", "", "NoSchedule"),))]
     file = recording(tmp_path, nodes, pod("a", on="n1", constraints=Constraints(selector=(("no", "where"),))))
     assert tasks(file, "kube-default") == [(10.0, 1)]
-    said = "1 pods ran where their selectors and the nodes' taints do not let them: they keep their nodes."
+    said = "1 pod ran where selectors and taints do not allow that: each keeps its node."
     assert said in replay_of(file).notes
 
 
@@ -203,8 +203,8 @@ def test_the_command_takes_recorded_and_refuses_policies_that_do_not_see_gpus(tm
 def test_constraints_that_the_recording_does_not_hold_are_said_with_their_count(tmp_path):
     pods = [pod("a", unwritten=("host-ports", "volumes")), pod("b", unwritten=("host-ports",)), pod("c")]
     notes = replay_of(recording(tmp_path, [node("n0")], *pods)).notes
-    assert "2 pods have host ports: not counted." in notes
-    assert "1 pods have volumes by claims: not counted." in notes
+    assert "2 pods had host ports: not counted." in notes
+    assert "1 pod had volumes by claims: not counted." in notes
 
 
 def test_what_pods_ask_of_other_pods_is_in_the_recording_and_said_not_to_be_simulated(tmp_path):
@@ -212,9 +212,9 @@ def test_what_pods_ask_of_other_pods_is_in_the_recording_and_said_not_to_be_simu
     asking = [Peers(away=(near,), ports=(HostPort(80),)), Peers(near=(near,)), Peers(spread=(TopologySpread(near),))]
     pods = [pod(name, peers=peers) for name, peers in zip("abc", asking, strict=True)]
     notes = replay_of(recording(tmp_path, [node("n0")], *pods, pod("d", unwritten=("pod-affinity",)))).notes
-    assert "3 pods have required affinity to other pods, or away from them: not counted." in notes
-    assert "1 pods have topology spread constraints: not counted." in notes
-    assert "1 pods have host ports: not counted." in notes
+    assert "3 pods had required affinity to other pods, or away from them: not counted." in notes
+    assert "1 pod had topology spread constraints: not counted." in notes
+    assert "1 pod had host ports: not counted." in notes
 
 
 def test_an_anonymous_recording_binds_pods_as_the_one_with_names_does(tmp_path):

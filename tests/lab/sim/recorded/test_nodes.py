@@ -112,7 +112,7 @@ def test_recorded_all_has_each_node_all_the_time(tmp_path):
     (first, on), (second, other) = tasks(file, "kube-default", "recorded-all")
     assert (first, second, {on, other}) == (0.0, 1.0, {0, 1})
     assert (
-        "Nodes came, changed or went 1 times: so they do here (--machines recorded-all: all are there all the time). "
+        "Nodes came, changed or went 1 time: so they do here (--machines recorded-all: all are there all the time). "
         "Use is in percent of all of them."
     ) in replay_of(file).notes
 

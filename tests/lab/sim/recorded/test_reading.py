@@ -66,7 +66,7 @@ def test_a_simulated_start_takes_as_long_as_was_usual_where_there_was_room():
 
 def test_pods_that_ran_when_the_recording_began_do_not_say_how_long_a_start_takes(tmp_path):
     before = [pod(f"o{row}", "old", 20, 21, 150, "n0") for row in range(3)]
-    ran = "3 pods ran when the recording began: they come then, and take what was left of their time."
+    ran = "3 pods ran when the recording began: such pods come then, and take what was left of their time."
     notes = replay_of(recording(tmp_path, *before, pod("a", "j", 110, 114, 150, "n1"))).notes
     assert notes == [ran, "Simulated starts take 4.000 s, as was usual."]
     notes = replay_of(recording(tmp_path, *before)).notes
@@ -120,7 +120,7 @@ def test_pods_that_live_all_the_time_take_room_from_their_node(tmp_path):
     replay = replay_of(recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"), living=[service]))
     assert replay.machines.capacity[:, 0].tolist() == [1000.0, 4000.0]
     assert replay.notes == [
-        "1 pods lived all the time: what they take is taken from their nodes.",
+        "1 pod lived all the time: that room is taken from the nodes.",
         "Simulated starts take 2.000 s, as was usual.",
     ]
 
@@ -136,7 +136,7 @@ def test_a_pod_that_only_waited_when_the_recording_began_takes_no_room_all_the_t
     lines = [Begin(100.0), Checkpoint(100.0, NODES, [waits]), big, Checkpoint(500.0, NODES, [late]), End(500.0)]
     file.write_bytes(b"".join(map(encoded, lines)))
     replay = replay_of(file)
-    assert "1 pods are left out: they came, and had not ended at the last checkpoint." in replay.notes
+    assert "Left out: 1 pod that came, and had not ended at the last checkpoint." in replay.notes
     assert outcome(file, "recorded").series.demanded.max() == 0.5  # one of two nodes is full
 
 
@@ -146,10 +146,35 @@ def test_what_is_left_out_and_what_is_not_counted_is_said(tmp_path):
     ganged = pod("h", "k", 110, 112, 150, "n0", group="team/gang", priority=9)
     unseen = PodLine("u", "team", "u", "team/u", "team", {}, 110.0, outcome="unseen", between=(120.0, 130.0))
     notes = " ".join(replay_of(recording(tmp_path, gpu, ganged, unseen)).notes)
-    assert "1 pods are left out: they got no node" in notes
-    assert "1 pods ask for nvidia.com/gpu, which no node offers: not counted." in notes
-    assert "1 pods belong to groups of several stages, of which one ended" in notes
+    assert "Left out: 1 pod that got no node" in notes
+    assert "1 pod asked for nvidia.com/gpu, which no node offers: not counted." in notes
+    assert "1 pod of groups may start one by one: a group has several stages" in notes
     assert "Pods have 2 priorities: the higher goes first, and preempts." in notes
+
+
+def test_each_reason_for_which_a_pod_is_left_out_is_told_apart(tmp_path):
+    whole = pod("a", "j", 110, 112, 150, "n1")
+    edited = [
+        msgspec.structs.replace(pod("b", "j", 110, 112, 150, "n1"), bound=None),
+        pod("c", "j", 110, 112, 150, "n9"),
+        pod("d", "j", 80, 85, 95, "n1"),
+    ]
+    living = pod("e", "j", 90, 95, None, "n9")
+    replay = replay_of(recording(tmp_path, whole, *edited, living=[living]))
+    assert [note for note in replay.notes if note.startswith("Left out")] == [
+        "Left out: 1 pod that got no node, or whose binding or end nobody saw.",
+        "Left out: 2 pods on nodes that are not in the recording.",
+        "Left out: 1 pod that had ended before the recording began.",
+    ]
+
+
+def test_a_pod_that_stands_twice_in_a_recording_is_replayed_once(tmp_path):
+    # As where two recordings of the same time were joined; one of them did not see how b ended.
+    ended, later = pod("a", "j", 110, 112, 150, "n1"), pod("b", "k", 110, 112, 160, "n0")
+    unseen = msgspec.structs.replace(later, ended=None, outcome="unseen", between=(150.0, 170.0))
+    replay = replay_of(recording(tmp_path, ended, unseen, ended, later))
+    assert [(job.name, job.stages[0].tasks) for job in replay.workload.jobs] == [("team/team/j", 1), ("team/team/k", 1)]
+    assert "Left out: 2 lines of pods that stand in the recording twice." in replay.notes
 
 
 def test_pods_of_one_owner_that_come_much_later_are_another_job(tmp_path):
