@@ -62,29 +62,44 @@ class _Shape:
 
 def jobs_of(ran: Ran) -> tuple[list[Job], Rows]:
     """Return the jobs by arrival, and the pods' rows in the order of the jobs' tasks [T]."""
-    # 1. Pods of one job that are created within a while of its first are one job here; later ones are another.
-    created, bound, node = ran.created, ran.bound, ran.node
-    tasks_of: dict[tuple[str, str, int], list[int]] = defaultdict(list)
-    burst: dict[tuple[str, str], tuple[float, int]] = {}
-    for row in np.lexsort((bound, created)).tolist():
-        key = ran.pods[row].queue, ran.pods[row].job
-        begun, number = burst.get(key, (-np.inf, 0))
-        if created[row] > begun + BURST_SECONDS:
-            burst[key] = begun, number = float(created[row]), number + 1
-        tasks_of[(*key, number)].append(row)
+    # 1. Jobs, and their names.
+    tasks_of = _by_burst(ran)
     plain = [f"{queue}/{job}" + (f", {number}" if number > 1 else "") for queue, job, number in tasks_of]
     names = distinct(plain, [f"{queue!r}/{job!r}, {number}" for queue, job, number in tasks_of])
     # 2. Their stages; the tasks of a stage in the order in which they were bound.
     jobs, order = list[Job](), list[int]()
     for name, ((queue, *_), rows) in zip(names, tasks_of.items(), strict=True):
         shapes: dict[_Shape, list[int]] = defaultdict(list)
-        for row in sorted(rows, key=lambda row: (bound[row], node[row])):
+        for row in sorted(rows, key=lambda row: (ran.bound[row], ran.node[row])):
             shapes[_shape(ran, row, gang=bool(ran.together[row]))].append(row)
-        arrives_at = float(created[rows].min())
+        arrives_at = float(ran.created[rows].min())
         stages = [_stage(str(place), shape, ran.seconds[tasks]) for place, (shape, tasks) in enumerate(shapes.items())]
         jobs.append(Job(name, arrives_at, stages, queue))
         order += [row for tasks in shapes.values() for row in tasks]
     return jobs, np.array(order, dtype=np.intp)
+
+
+def _by_burst(ran: Ran) -> dict[tuple[str, str, int], list[int]]:
+    """Return the rows of each job, by queue, job and the number of its burst.
+
+    Pods of one job that are created within a while of its first are one burst; later ones are another. A group that
+    starts together stays whole: it is in the burst of its first pod.
+    """
+    tasks_of: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+    burst: dict[tuple[str, str], tuple[float, int]] = {}
+    of_group: dict[str, int] = {}
+    for row in np.lexsort((ran.bound, ran.created)).tolist():
+        pod, created = ran.pods[row], float(ran.created[row])
+        key, group = (pod.queue, pod.job), pod.group if ran.together[row] else ""
+        begun, number = burst.get(key, (-np.inf, 0))
+        if group in of_group:
+            number = of_group[group]
+        elif created > begun + BURST_SECONDS:
+            burst[key] = begun, number = created, number + 1
+        if group:
+            of_group[group] = number
+        tasks_of[(*key, number)].append(row)
+    return tasks_of
 
 
 def whole_groups(pods: Sequence[PodLine], bound: Floats, ended: Floats) -> tuple[Mask, Floats]:

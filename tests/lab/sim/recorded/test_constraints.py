@@ -145,6 +145,16 @@ def test_a_group_of_which_a_pod_ended_before_the_last_was_there_need_not_start_t
     assert "2 pods of groups may start one by one: a group has several stages" in " ".join(replay_of(file).notes)
 
 
+def test_a_group_stays_whole_where_a_pod_of_its_job_came_well_before_it(tmp_path):
+    # A launcher came 8 s before the first of the group, and 12 s before the second.
+    group = {"job": "g", "group": "team/g", "least": 2}
+    pods = [pod("a", at=104, job="g"), pod("b", at=112, **group), pod("c", at=116, **group)]
+    file = recording(tmp_path, [node("n0")], *pods)
+    jobs = [[(stage.tasks, stage.gang) for stage in job.stages] for job in replay_of(file).simulated.jobs]
+    assert jobs == [[(1, False), (2, True)]]
+    assert replayed(file, "recorded") == [14.0, 22.0, 26.0]
+
+
 def test_who_ran_where_it_may_not_go_keeps_its_node(tmp_path):
     # It named its node itself, past the scheduler and the taint.
     nodes = [node("n0"), node("n1", taints=(Taint("mine", "", "NoSchedule"),))]
