@@ -7,6 +7,7 @@ import pytest
 from lab.sim.recorded.made_again import in_the_end, made_in_place
 from lab.sim.recorded.reading import replay_of
 from tests.lab.sim.recorded.test_reading import outcome, pod, recording
+from tests.service.costs import lines_of
 
 
 def owned(name, created, ended, *, disrupted=None, owner="j", cpu=1000.0, outcome=None):
@@ -64,6 +65,15 @@ def test_of_many_pods_of_the_same_moment_none_is_in_its_own_place():
     ]
     last = in_the_end(made_in_place(pods))
     assert (last == in_the_end(last)).all()
+
+
+def test_the_cost_of_a_pod_that_was_made_again_many_times_does_not_grow_with_the_square_of_these():
+    def lines(count):
+        place = np.minimum(np.arange(count) + 1, count - 1)
+        assert in_the_end(place).tolist() == [count - 1] * count
+        return lines_of(lambda: in_the_end(place))
+
+    assert lines(800) < 2 * lines(50)
 
 
 def test_what_was_preempted_is_done_once_in_a_simulation_and_was_part_of_the_job(tmp_path):
