@@ -66,8 +66,9 @@ def _critical_paths(table: StageTable, work: Floats) -> Floats:
     for stage in range(len(path) - 1, -1, -1):  # children come after their parents
         # 1. What follows each task: stages that wait for all of them, or the task of a stage that waits for it alone.
         first, tasks = int(table.first_task[stage]), int(table.tasks[stage])
-        single = [child for child in table.children[stage].tolist() if stage in table.one_to_one.get(child, ())]
-        others = [child for child in table.children[stage].tolist() if child not in single]
+        children = table.children[stage].tolist()
+        single = [child for child in children if stage in table.one_to_one.get(child, ())]
+        others = [child for child in children if stage not in table.one_to_one.get(child, ())]
         behind_all = path[others].max(initial=0.0)
         behind = np.full(tasks, behind_all)
         for child in single:
