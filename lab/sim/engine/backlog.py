@@ -4,6 +4,8 @@ Arrays over all jobs [J], stages [S] and tasks [T] of a table. The scheduler see
 have begun and of which a task waits.
 """
 
+from collections import deque
+
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
@@ -76,7 +78,7 @@ class StageBacklog:
         self._since = np.zeros(stages)
         self.opened = np.full(stages, np.nan)
         self._next_task = table.first_task.copy()
-        self._by_row: dict[int, list[int]] = {}  # tasks that came back, or that waited for one task each
+        self._by_row: dict[int, deque[int]] = {}  # tasks that came back, or that waited for one task each
         self._edges = TaskEdges(table)
         self._parents_left = np.array([len(parents) for parents in table.parents], dtype=np.int64)
         for child, parents in table.one_to_one.items():
@@ -217,7 +219,7 @@ class StageBacklog:
         self.inputs.come_back(stage, task, node)
         for row, number in zip(stage.tolist(), task.tolist(), strict=True):
             if self.table.source[row] != _BLOCKS:
-                self._by_row.setdefault(row, []).append(number)
+                self._by_row.setdefault(row, deque()).append(number)
         self._open = None
 
     def allow(self, node: int, allowed: Mask) -> None:
@@ -318,7 +320,7 @@ class StageBacklog:
         if not self._count[stage]:
             self._open = None
         self._count[stage] += len(tasks)
-        self._by_row.setdefault(stage, []).extend(tasks)
+        self._by_row.setdefault(stage, deque()).extend(tasks)
 
     def _finish(self, stage: int, now: float) -> None:
         """Close a stage, open the stages that waited for it alone, and close its job if it was the last."""
@@ -380,7 +382,7 @@ class StageBacklog:
             if not returned:
                 left.append(place)
                 continue
-            task[place] = returned.pop(0)
+            task[place] = returned.popleft()
             if not returned:
                 del self._by_row[stage.item(place)]
         return np.array(left, dtype=np.intp)
