@@ -137,9 +137,10 @@ class ClusterRecorder:
         self._ended &= there
         for uid in sorted(self._live.keys() - there):
             yield from self._write(uid, "unseen", between=(missed_since, at))
-        # 3. Those that are there; of those that have ended only whoever ended since.
+        # 3. Those that are there; of those that have ended only whoever ended since. After a restored backup versions
+        #    are lower than before: what comes next is newer than the list, not than all that came.
+        self._newest = max((pod.resource_version for pod in pods), default=0)
         for pod, moment in zip(pods, moments, strict=True):
-            self._newest = max(self._newest, pod.resource_version)
             if pod.uid in self._ended:
                 continue
             if pod.finished and pod.uid not in self._live and (moment.ended or at) < missed_since:

@@ -78,6 +78,14 @@ def test_what_comes_twice_or_late_changes_nothing():
     assert live(recorder) == 0
 
 
+def test_a_list_is_believed_also_where_it_is_older_as_after_a_restored_backup():
+    recorder, _ = begun()
+    assert [*recorder.take(seen(version=900, node="n"), 110.0)] == []
+    assert [type(line) for line in recorder.take(listed(pod(version=500, node="n")), 120.0)] == [Gap]
+    (line,) = recorder.take(seen(version=501, node="n", finished=True), 130.0)
+    assert (line.outcome, line.ended) == ("succeeded", 130.0)
+
+
 def test_a_pod_that_is_removed_before_it_ends_is_deleted():
     recorder, _ = begun(pod(node="n"))
     (line,) = recorder.take(PodGone("a"), 130.0)
