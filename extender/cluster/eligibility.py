@@ -24,7 +24,10 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """A pod's toleration; without a key, or without an effect, it is for all of them."""
+    """A pod's toleration; without a key, or without an effect, it is for all of them.
+
+    With Lt and Gt the taint's value is the smaller, or the larger, of two whole numbers (Kubernetes 1.35, alpha).
+    """
 
     key: str = ""
     operator: str = "Equal"
@@ -35,7 +38,14 @@ class Toleration:
         """Say whether the pod puts up with the taint."""
         if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
             return False
-        return self.operator == "Exists" or (self.key != "" and self.value == taint.value)
+        match self.operator:
+            case "Exists":
+                return True
+            case "Equal":
+                return self.key != "" and self.value == taint.value
+            case "Gt" | "Lt":
+                return _compares(self.operator, taint.value, self.value)
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +73,8 @@ class Requirement:
             case "DoesNotExist":
                 return value is None
             case "Gt" | "Lt":
-                return self._compares(value)
+                return _compares(self.operator, value or "", self.values[0] if self.values else "")
         return False
-
-    def _compares(self, value: str | None) -> bool:
-        ours, theirs = whole_number(value or ""), whole_number(self.values[0] if self.values else "")
-        if ours is None or theirs is None:
-            return False
-        return ours > theirs if self.operator == "Gt" else ours < theirs
 
 
 Term = tuple[Requirement, ...]
@@ -115,6 +119,14 @@ class Constraints:
     def volumes_allow(self, labels: Mapping[str, str]) -> bool:
         """Say whether all volumes can be used on a node with these labels; like kube-scheduler, by nothing else."""
         return all(_met(terms, "", labels) for terms in self.volumes)
+
+
+def _compares(operator: str, value: str, bound: str) -> bool:
+    """Say whether a value is a larger whole number than the bound, or a smaller one for Lt."""
+    number, limit = whole_number(value), whole_number(bound)
+    if number is None or limit is None:
+        return False
+    return number > limit if operator == "Gt" else number < limit
 
 
 def whole_number(text: str) -> int | None:

@@ -34,6 +34,22 @@ def test_a_toleration_lets_a_pod_onto_a_tainted_node(toleration, tolerates):
     assert allow(Constraints(tolerations=(toleration,)), taints=[taint]) == tolerates
 
 
+@pytest.mark.parametrize(
+    ("toleration", "tolerates"),
+    [
+        (Toleration("sla", "Gt", "900"), True),
+        (Toleration("sla", "Gt", "950"), False),
+        (Toleration("sla", "Lt", "950"), False),
+        (Toleration("sla", "Lt", "951"), True),
+        (Toleration("sla", "Gt", "many"), False),
+        (Toleration("gpu", "Gt", "900"), False),
+        (Toleration("sla", "Near", "950"), False),
+    ],
+)
+def test_a_toleration_may_compare_numbers_and_one_of_an_unknown_operator_tolerates_nothing(toleration, tolerates):
+    assert toleration.tolerates(Taint("sla", "950", "NoSchedule")) == tolerates
+
+
 def test_a_cordon_is_tolerated_by_its_own_taint():
     assert allow(
         Constraints(tolerations=(Toleration("node.kubernetes.io/unschedulable", "Exists"),)), unschedulable=True
