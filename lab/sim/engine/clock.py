@@ -208,7 +208,10 @@ class _Simulation:
     def _due(self, event: float) -> float:
         """Return the time of the step that sees an event: the event itself, or the next heartbeat."""
         period = self._heartbeat
-        return float(np.ceil((event - DONE_SECONDS) / period) * period) if period > DONE_SECONDS else event
+        if period <= DONE_SECONDS:
+            return event
+        beat = float(np.ceil((event - DONE_SECONDS) / period) * period)
+        return beat if beat >= event - DONE_SECONDS else max(beat + period, event)  # rounding took it below
 
     def _plan(self, now: float) -> None:
         """Let the scheduler plan if a task waits, and start what it decided; before and after, opportunistic tasks."""

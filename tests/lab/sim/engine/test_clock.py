@@ -157,6 +157,16 @@ def test_a_heartbeat_that_is_shorter_than_any_moment_is_none():
     assert outcome.tasks.ended.tolist() == replay(given).tasks.ended.tolist()
 
 
+@pytest.mark.parametrize(
+    ("arrives_at", "heartbeat"), [(1760000556.0000012, 0.1), (990000000644.4001, 0.1), (990000000644.4001, 1e-5)]
+)
+def test_a_heartbeat_is_not_before_what_it_sees_however_far_time_has_gone(arrives_at, heartbeat):
+    # Seconds since 1970: 17,600,005,560 heartbeats of 0.1 s are 1.2 microseconds less than the first arrival.
+    given = workload(Job("a", arrives_at, (stage("s", [2.0]),)))
+    outcome = replay(given, settings=SimulationSettings(heartbeat))
+    assert 2.0 <= outcome.makespan <= 2.101
+
+
 def test_rates_change_at_heartbeats_only():
     writers = Job("a", 0.0, [stage("one", [1.5], write=100.0)]), Job("b", 0.0, [stage("two", [2.5], write=100.0)])
     exact = replay(workload(*writers))
