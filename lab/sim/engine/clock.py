@@ -203,7 +203,8 @@ class _Simulation:
     def speed(self, wall_seconds: float) -> Speed:
         """Return how fast the run was."""
         journal = self.world.journal
-        return Speed(2 * journal.tasks_ended, journal.tasks_started, self._plans, wall_seconds, self._plan_seconds)
+        started, ended = journal.tasks_started, journal.tasks_ended
+        return Speed(started + ended, started, self._plans, wall_seconds, self._plan_seconds)
 
     def _due(self, event: float) -> float:
         """Return the time of the step that sees an event: the event itself, or the next heartbeat."""

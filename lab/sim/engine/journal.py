@@ -44,8 +44,8 @@ class Journal:
 
     @property
     def starting(self) -> tuple[float, float]:
-        """When the first task started, and the last; both 0 where there are none."""
-        return (float(self._started.min()), float(self._started.max())) if len(self._started) else (0.0, 0.0)
+        """When the first task started, though it may have begun anew, and the last; both 0 where there are none."""
+        return (float(self._job_started.min()), float(self._started.max())) if len(self._started) else (0.0, 0.0)
 
     @property
     def makespan(self) -> float:

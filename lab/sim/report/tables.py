@@ -195,8 +195,8 @@ def _summed_up(run: Outcome) -> dict[str, Any]:
 
 
 def _while_starting(run: Outcome, values: Floats) -> Floats:
-    started = run.tasks.started
-    inside = while_starting(run.series.at, started.min(initial=np.inf), started.max(initial=-np.inf))
+    first = min((job.started for job in run.jobs), default=np.inf)
+    inside = while_starting(run.series.at, first, run.tasks.started.max(initial=-np.inf))
     return np.asarray(values[inside].mean(axis=0) if inside.any() else np.zeros(values.shape[1:]))
 
 

@@ -9,6 +9,7 @@ import pytest
 from extender.cluster.waiting import Running
 from lab.sim.engine.clock import SimulationSettings
 from lab.sim.preemption import Preemption, nominations
+from lab.sim.report.tables import mean_use
 from lab.sim.runs import Run, perform
 from tests.lab.sim.small import Class, row, waiting
 
@@ -124,6 +125,24 @@ def test_who_found_room_in_the_plan_that_preempts_starts_with_it(tmp_path, polic
     assert ended["zcron"] == 30
     assert outcome.jobs[0].name == "batch"
     assert ended["batch"] > 110
+
+
+@pytest.mark.parametrize("policy", ["kube-default", "dovetail"])
+def test_use_is_that_from_the_first_start_on_though_what_started_first_began_anew(tmp_path, policy):
+    # One core of four from 0 s to 100 s, then all four; the last start is at 150 s. (100 x 1/4 + 50) / 150 = 50 %.
+    machine = {"name": "m", "allocatable": {"cpu": 4, "memory": "16Gi"}}
+    jobs = (
+        {"job": "low", "stages": [{"name": "s", "seconds": 120, "demand": {"cpu": 1}}]},
+        {"job": "high", "arrives": 100, "priority": 5, "stages": [{"name": "s", "seconds": 50, "demand": {"cpu": 4}}]},
+    )
+    (tmp_path / "machines.jsonl").write_text(json.dumps(machine) + "\n")
+    (tmp_path / "jobs.jsonl").write_text("".join(json.dumps(job) + "\n" for job in jobs))
+    files = str(tmp_path / "jobs.jsonl"), str(tmp_path / "machines.jsonl")
+    outcome = perform(Run(*files, policy, 1, settings=SimulationSettings(heartbeat_seconds=0.0)), lambda *_: None)
+    assert outcome.makespan == 270
+    assert mean_use(outcome)[0] == pytest.approx(0.5, abs=0.01)
+    assert outcome.fullness.high[0, 0] == pytest.approx(50 / 150, abs=0.01)
+    assert (outcome.speed.events, outcome.speed.decisions) == (5, 3)  # three starts, two ends
 
 
 @pytest.mark.timeout(60)
