@@ -15,6 +15,7 @@ from lab.sim.dag.job_orders import MakeRanks, searched
 from lab.sim.schedulers.baselines import ArrivalOrder, drawing, offer
 from lab.sim.schedulers.drf import Drf, cpu_and_memory
 from lab.sim.schedulers.policies import policy, tetris
+from lab.sim.schedulers.requests import RequestsInOrder
 from lab.sim.workloads import specs
 from lab.sim.workloads.dags import CORES, dags
 from lab.sim.workloads.workload import Machines, Workload
@@ -56,12 +57,18 @@ def _longest_path(dag: Dag, _machines: Share) -> Ranks:
     return orders.longest_path(dag)
 
 
-TEZ, TEZ_DRF, TEZ_CP, TEZ_TETRIS, TEZ_G, TETRIS, OURS, LOOSE = (
+def _asked_in_order(seed: int) -> Scheduler:
+    return RequestsInOrder(policy("paper", seed))
+
+
+TEZ, TEZ_DRF, TEZ_CP, TEZ_TETRIS, TEZ_G, TEZ_G_TETRIS, PAPER, TETRIS, OURS, LOOSE = (
     "tez",
     "tez+drf",
     "tez+cp",
     "tez+tetris",
     "tez+g+cs",
+    "tez+g+tetris",
+    "paper",
     "tetris",
     "dovetail",
     "dovetail+kappa",
@@ -74,7 +81,11 @@ CONTENDERS: Mapping[str, JobsContender] = {
     TEZ_DRF: JobsContender(Drf, _breadth_first, "breadth-first, on fair shares (DRF of CPU and memory)"),
     TEZ_CP: JobsContender(InArrivalOrder, _longest_path, "longest path first, on the Capacity Scheduler"),
     TEZ_G: JobsContender(InArrivalOrder, searched, "our order inside a job, on the Capacity Scheduler"),
-    TEZ_TETRIS: JobsContender(lambda seed: policy("paper", seed), None, "Tetris as in its paper"),
+    TEZ_TETRIS: JobsContender(_asked_in_order, _breadth_first, "breadth-first, on Tetris as in its paper"),
+    TEZ_G_TETRIS: JobsContender(_asked_in_order, searched, "our order inside a job, on Tetris as in its paper"),
+    PAPER: JobsContender(
+        lambda seed: policy("paper", seed), None, "Tetris as in its paper, which sees all open stages"
+    ),
     TETRIS: JobsContender(lambda seed: policy("tetris", seed), None, "our planner without orders"),
     OURS: JobsContender(lambda seed: policy("graphene", seed), searched, "our planner with our orders"),
     LOOSE: JobsContender(
