@@ -22,10 +22,27 @@ NONE_ALLOWS = WaitReason("barred", f"no node allows it: {_BARRED}")
 def held(board: Board, gangs: Gangs, reserved: Mapping[str, Reservation]) -> dict[int, WaitReason]:
     """Return why tasks of a class still wait, by its row in `waiting`; `reserved` is the room that is kept."""
     nodes = {name: reservation.nodes for reservation in reserved.values() for name, _, _ in reservation.room}
+    known: dict[tuple[bytes, bytes], WaitReason] = {}
     return {
-        row: _with_reserved(_reason(board, gangs, row), nodes.get(board.waiting.names[row], ()))
+        row: _with_reserved(_reason_once(board, gangs, row, known), nodes.get(board.waiting.names[row], ()))
         for row in board.left.nonzero()[0].tolist()
     }
+
+
+def _reason_once(board: Board, gangs: Gangs, index: int, known: dict[tuple[bytes, bytes], WaitReason]) -> WaitReason:
+    """Return the reason of a class, from what is `known` where it hangs on what it needs and may use alone.
+
+    Of thousands of classes most need the same, and each reason takes a look at all nodes.
+    """
+    locality = board.locality
+    chooses = locality is not None and bool(locality.nearness.chooses[index])
+    if chooses or gangs.of[index] >= 0 or not board.classes.own[index]:
+        return _reason(board, gangs, index)
+    barred = b"" if board.waiting.barred is None else board.waiting.barred[index].tobytes()
+    shape = barred, board.classes.here[index].tobytes()
+    if shape not in known:
+        known[shape] = _reason(board, gangs, index)
+    return known[shape]
 
 
 def _with_reserved(why: WaitReason, nodes: Sequence[str]) -> WaitReason:

@@ -4,6 +4,7 @@ import numpy as np
 
 from extender.cluster.waiting import Running
 from extender.planner import WaitReason
+from tests.service.costs import elements_of
 from tests.service.planner.scenes import cluster, once, tasks
 
 BARRED = "node selector, affinity, taints, cordons or volumes"
@@ -51,3 +52,19 @@ def test_where_only_reserved_nodes_have_room_that_is_the_reason():
 
 def test_without_nodes_that_is_the_reason():
     assert held(cluster(), tasks((0, 1, (1,))))[0].kind == "no-nodes"
+
+
+def test_the_reasons_of_many_classes_that_need_the_same_cost_one_look_at_the_nodes(monkeypatch):
+    def looks(classes):
+        # All wait: two of three CPUs are taken on both nodes, and one node bars every second class.
+        waiting = tasks(*((job, 1, (2,)) for job in range(classes)))
+        waiting = replace(waiting, barred=np.array([[False, row % 2 == 1] for row in range(classes)]))
+        snapshot = cluster((3,), (3,), allocated=[[2, *[0] * 5]] * 2)
+        assert {why.kind for why in once(snapshot, waiting, explain=True).held.values()} == {"no-room"}
+        plain, explained = (
+            elements_of(monkeypatch, ["where"], lambda explain=explain: once(snapshot, waiting, explain=explain))
+            for explain in (False, True)
+        )
+        return explained - plain
+
+    assert looks(40) == looks(4)
