@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from extender.arrays import Floats, read_only
+from extender.arrays import Floats, fits, read_only
 from extender.cluster.ledger.layout import Layout
 from extender.cluster.ledger.snapshot import Snapshot, no_nominations
 from extender.cluster.resources import DIMENSIONS, DISK_READ
@@ -26,7 +26,7 @@ from lab.sim.engine.running import DONE_SECONDS
 from lab.sim.engine.use.sampling import Sampling
 from lab.sim.engine.world import World, machine_names
 from lab.sim.preemption import PlanWithVictims
-from lab.sim.workloads.workload import Machines, Workload
+from lab.sim.workloads.workload import LOCAL, SOURCES, Machines, Workload
 
 Progress = Callable[[int, int], None]
 """Shows how many tasks have ended, of how many."""
@@ -280,19 +280,29 @@ class _Simulation:
                 "nothing that runs makes progress: a scheduler started tasks where there is no capacity"
             )
         if backlog.count.any():
-            stage = backlog.first_waiting
-            gone = "; machines have gone for good: simulate with some that stay" if self.world.machines_change else ""
-            demand = [*zip(table.axis, table.demand[stage].tolist(), strict=True)]
-            words = ", ".join(f"{name} {amount(name, value)}" for name, value in demand if value > 0)
-            if reading := table.reading.item(stage):
-                words += f", and reads {amount(DISK_READ, reading)}"
-            whole = ""
-            if table.gang is not None and table.least is not None and table.gang[stage]:
-                whole = f"; {table.least[stage]} of them start together or none"
             raise DovetailError(
-                f"{table.names[stage]} waits, nothing runs or is to arrive, and the scheduler starts nothing; a task "
-                f"of it demands {words or 'nothing'}{whole}{gone}"
+                f"{table.names[backlog.first_waiting]} waits, nothing runs or is to arrive, and the scheduler starts "
+                f"nothing; {self._asked(backlog.first_waiting)}"
             )
+
+    def _asked(self, stage: int) -> str:
+        """Return what a task of a stage that waits for ever asks for, and what of that may be in its way."""
+        table, capacity = self.world.table, self.world.tasks.capacity
+        demand = zip(table.axis, table.demand[stage].tolist(), strict=True)
+        words = ", ".join(f"{name} {amount(name, value)}" for name, value in demand if value > 0)
+        parts = []
+        if reading := table.reading.item(stage):
+            words += f", and reads {amount(DISK_READ, reading)}"
+            if table.source[stage] != SOURCES.index(LOCAL):
+                parts.append("a planner starts it only where its input can come that fast")
+        if table.gang is not None and table.least is not None and table.gang[stage]:
+            parts.append(f"{table.least[stage]} of them start together or none")
+        large = fits(capacity, table.demand[stage])
+        if table.constraint is not None and large.any() and not large[table.allowed[table.constraint[stage]]].any():
+            parts.append("node selectors or taints keep it from every machine that has as much")
+        if self.world.machines_change:
+            parts.append("machines have gone for good: simulate with some that stay")
+        return "; ".join((f"a task of it demands {words or 'nothing'}", *parts))
 
 
 def empty_snapshot(capacity: Floats, axis: tuple[str, ...] = DIMENSIONS) -> Snapshot:

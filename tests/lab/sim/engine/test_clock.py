@@ -10,7 +10,7 @@ import pytest
 
 from extender.cluster.waiting import Blocks, Shuffle
 from extender.errors import DovetailError
-from extender.planner import Assignments, Plan
+from extender.planner import Assignments, Plan, Planner, Policy
 from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.workloads.stages import table_of
 from lab.sim.workloads.workload import BLOCKS, LOCAL, SHUFFLE, Job, Machines, Stage, Workload
@@ -359,6 +359,14 @@ def test_what_cannot_be_is_refused_by_name(plans, complaint):
     stages = [stage("big", [1.0, 1.0], memory=40.0), stage("reads", [1.0, 2.0], reading=5.0, source=BLOCKS)]
     with pytest.raises(DovetailError, match=complaint):
         replay(workload(Job("a", 0.0, stages)), 2, scheduler=Script(plans), copies=2)
+
+
+def test_that_its_input_cannot_come_that_fast_is_said_of_a_task_that_waits_for_ever():
+    # The block is on a machine that sends 50 bytes a second, and the task goes to the other.
+    slow, fast = np.array([0.0, 64, 50, 100, 100, 50]), CAPACITY
+    reads = replace(stage("s", [1.0], reading=80.0, source=BLOCKS), copies=np.array([[0]]))
+    with pytest.raises(DovetailError, match=r"reads 80 B/s; a planner starts it only where its input can come that f"):
+        run(workload(Job("a", 0.0, [reads])), Machines("two", np.array([slow, fast])), Planner(Policy()), seed=1)
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,15 @@ def test_a_pod_for_which_no_node_is_left_is_named(tmp_path):
         tasks(file, "kube-default")
 
 
+def test_that_labels_keep_a_pod_from_every_machine_is_said(tmp_path):
+    # n0 has the label for 10 s of 400, so it has none with recorded-all.
+    labelled, selects = node("n0", labels={"pool": "a"}), Constraints(selector=(("pool", "a"),))
+    file = recording(tmp_path, node("n0", 110.0), pod("a", at=100, constraints=selects), nodes=(labelled,), last=NODES)
+    assert tasks(file, "kube-default") == [(0.0, 0)]
+    with pytest.raises(DovetailError, match=r"team/a/0 waits, .*; node selectors or taints keep it from every machine"):
+        tasks(file, "kube-default", "recorded-all")
+
+
 def test_nodes_that_stay_as_they_are_have_no_changes(tmp_path):
     file = recording(tmp_path, node("n0", 104.0), pod("a", at=100))
     assert replay_of(file).machines.changes == ()
