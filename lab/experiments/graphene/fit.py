@@ -3,7 +3,7 @@
     python -m lab.experiments.graphene.fit
 
 tries some means and prints, of each, the table beside the paper's. The best is `lab.sim.workloads.dags.MEANS`. Our own
-orders are not run. Takes some six minutes.
+orders are not run. Takes some eight minutes of one core.
 """
 
 from collections.abc import Sequence
