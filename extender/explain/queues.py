@@ -1,7 +1,7 @@
 """Where each queue stands: its share beside its fair share, and how many of its pods run, wait and are on their way."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,8 +59,10 @@ def queue_states(order: PlannedOrder) -> list[QueueState]:
     Shares are those of the plan. Pods are counted at the moment of the call.
     """
     tree, pods = order.input_builder.tree, _pods_of(order.backlog)
-    names = {queue for queue, _ in pods.counts} | tree.declared.keys()
-    return [_state_of(name, depth, order, pods) for name, depth in _by_parent(names, tree)]
+    children = _children({queue for queue, _ in pods.counts} | tree.declared.keys(), tree)
+    return [
+        _state_of(name, depth, _with_all_below(name, children), order, pods) for name, depth in _by_parent(children)
+    ]
 
 
 @dataclass(slots=True)
@@ -87,9 +89,9 @@ def _pods_of(backlog: Backlog) -> _Pods:
     return pods
 
 
-def _state_of(name: str, depth: int, order: PlannedOrder, pods: _Pods) -> QueueState:
+def _state_of(name: str, depth: int, queues: Collection[str], order: PlannedOrder, pods: _Pods) -> QueueState:
+    """Return the state of a queue; `queues` are itself and all below it."""
     tree, usage = order.input_builder.tree, order.plan_input.usage
-    queues = _with_all_below(name, tree)
     declared = tree.declared.get(name)
     queue = declared or Queue(name)
     return QueueState(
@@ -111,21 +113,25 @@ def _state_of(name: str, depth: int, order: PlannedOrder, pods: _Pods) -> QueueS
     )
 
 
-def _with_all_below(name: str, tree: QueueTree) -> set[str]:
-    """Return a queue and all queues below it."""
-    queues, fresh = {name}, {name}
-    while fresh:
-        fresh = {queue.name for queue in tree.declared.values() if queue.parent in fresh} - queues
-        queues |= fresh
-    return queues
-
-
-def _by_parent(names: Collection[str], tree: QueueTree) -> list[tuple[str, int]]:
-    """Return queues by name, each after its parent, and how deep each is."""
+def _children(names: Collection[str], tree: QueueTree) -> Mapping[str, Sequence[str]]:
+    """Return the queues right below each one, by name; below "" the highest."""
     children: dict[str, list[str]] = {}
     for name in sorted(names):
         declared = tree.declared.get(name)
         children.setdefault(declared.parent if declared else "", []).append(name)
+    return children
+
+
+def _with_all_below(name: str, children: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """Return a queue and all queues below it."""
+    queues = [name]
+    for queue in queues:  # it grows until the lowest have come
+        queues += children.get(queue, ())
+    return queues
+
+
+def _by_parent(children: Mapping[str, Sequence[str]]) -> list[tuple[str, int]]:
+    """Return queues by name, each after its parent, and how deep each is."""
 
     def below(parent: str, depth: int) -> list[tuple[str, int]]:
         lines: list[tuple[str, int]] = []

@@ -71,11 +71,12 @@ class QueueUsage:
 
     def share(self, queues: Collection[str]) -> float:
         """Return the share of these queues together, of what counts as regular."""
-        return self._share(self.regular, queues)
+        rows = self._rows(queues)
+        return self._share(self.on_nodes[rows] + self.coming[rows])
 
     def opportunistic_share(self, queues: Collection[str]) -> float:
         """Return the share of these queues together in the second book."""
-        return self._share(self.opportunistic, queues)
+        return self._share(self.opportunistic[self._rows(queues)])
 
     def fair_share(self, queues: Collection[str]) -> float | None:
         """Return the fair share of these queues together; None where none of them is active."""
@@ -95,8 +96,8 @@ class QueueUsage:
                 coming[row_of[queue]] += demand
         return replace(self, coming=coming)
 
-    def _share(self, amounts: Floats, queues: Collection[str]) -> float:
-        return float(dominant_shares(amounts[self._rows(queues)].sum(axis=0), self.total))
+    def _share(self, amounts: Floats) -> float:
+        return float(dominant_shares(amounts.sum(axis=0), self.total))
 
     def _rows(self, queues: Collection[str]) -> list[int]:
         """Return the rows of those of these queues that are active."""

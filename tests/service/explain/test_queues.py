@@ -76,12 +76,14 @@ def test_pods_that_take_no_part_are_in_no_queue():
     assert queue_states(scene.view()) == []
 
 
-def test_the_cost_of_showing_queues_grows_with_the_queues_not_with_their_square():
+@pytest.mark.parametrize("declared", [False, True])
+def test_the_cost_of_showing_queues_grows_with_the_queues_not_with_their_square(declared):
     def lines(count):
-        scene = Scene(node("n1", 1e6))
+        queues = tuple(Queue(f"q{n}", parent="lab") for n in range(count)) if declared else ()
+        scene = Scene(node("n1", 1e6), queues=(*queues, Queue("lab")) if declared else ())
         scene.see(*(replace(pod(f"p{n}", queue=f"q{n}"), namespace=f"q{n}") for n in range(count)))
         order = scene.view()
-        assert len(queue_states(order)) == count
+        assert len(queue_states(order)) == count + declared
         return lines_of(lambda: queue_states(order))
 
     assert lines(200) < 5 * lines(50)
