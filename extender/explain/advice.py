@@ -1,12 +1,13 @@
 """What would have to change for a pod that waits to go on, in one sentence each."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
 from extender.arrays import fits, times_fits
+from extender.cluster.eligibility import UNSCHEDULABLE_TAINT, Constraints
 from extender.cluster.ledger.layout import UNADVERTISED
-from extender.cluster.model import Pod
+from extender.cluster.model import Node, Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.backlog.backlog import PodPhase
 from extender.control.pod_shapes import shape_of
@@ -213,28 +214,41 @@ def _too_large_gang(case: Case) -> list[str]:
 
 
 def _barred(case: Case) -> list[str]:
-    """Return which of the pod's constraints keeps it from how many nodes: the first one that no node passes."""
+    """Return which of the pod's constraints keeps it from which nodes: the first one that no node passes."""
     nodes, constraints = list(case.order.backlog.nodes.values()), case.pod.constraints
     # 1. The node selector: which nodes carry all its labels?
-    selected = [node for node in nodes if all(node.labels.get(key) == value for key, value in constraints.selector)]
+    selected = [node for node in nodes if constraints.selects(node.labels)]
     if not selected:
         labels = ",".join(f"{key}={value}" for key, value in constraints.selector)
         return [f"a node must carry the labels of its node selector: {labels}"]
     # 2. The required node affinity: which of these meet one of its terms?
     fitting = [node for node in selected if constraints.affinity_allows(node.name, node.labels)]
     if not fitting:
-        return [f"one of {len(selected)} nodes must meet its required node affinity"]
+        return [f"{_one_of(selected)} must meet its required node affinity"]
     # 3. The node affinity of its volumes.
     reached = [node for node in fitting if constraints.volumes_allow(node.labels)]
     if not reached:
-        return [f"one of {len(fitting)} nodes must meet the node affinity of its volumes"]
-    # 4. What is left are taints and cordons.
-    cordoned = sum(node.unschedulable for node in reached)
-    tainted = len(reached) - cordoned
+        return [f"{_one_of(fitting)} must meet the node affinity of its volumes"]
+    # 4. What is left are taints and cordons. Where there is both, it would not help to end the cordon alone.
+    tainted, cordoned = _by_taints(reached, constraints)
     return [
-        *([f"a taint that it does not tolerate must go from one of {tainted} nodes"] if tainted else []),
-        *([f"one of {cordoned} cordoned nodes must be uncordoned"] if cordoned else []),
+        *([f"a taint that it does not tolerate must go from {_one_of(tainted)}"] if tainted else []),
+        *([f"{_one_of(cordoned)} must be uncordoned"] if cordoned else []),
     ]
+
+
+def _by_taints(nodes: Sequence[Node], constraints: Constraints) -> tuple[Sequence[Node], Sequence[Node]]:
+    """Return the nodes of which other taints than that of a cordon keep a pod away, and the others."""
+    tainted: list[Node] = []
+    others: list[Node] = []
+    for node in nodes:
+        taints = tuple(taint for taint in node.taints if taint.key != UNSCHEDULABLE_TAINT)
+        (others if constraints.tolerates(taints, unschedulable=False) else tainted).append(node)
+    return tainted, others
+
+
+def _one_of(nodes: Sequence[Node]) -> str:
+    return f"node {nodes[0].name}" if len(nodes) == 1 else f"one of {len(nodes):,} nodes"
 
 
 def _reserved(case: Case) -> list[str]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.cluster.eligibility import Constraints, Requirement, Taint
+from extender.cluster.eligibility import UNSCHEDULABLE_TAINT, Constraints, Requirement, Taint
 from extender.cluster.events import GroupSeen
 from extender.cluster.model import HOLD_GATE, Group
 from extender.cluster.pods.identity import Identity
@@ -396,16 +396,26 @@ class TestChange:
                 Constraints(selector=(("disk", "ssd"),)),
                 "a node must carry the labels of its node selector: disk=ssd",
             ),
-            ({}, Constraints(terms=()), "one of 1 nodes must meet its required node affinity"),
+            ({}, Constraints(terms=()), "node n1 must meet its required node affinity"),
             (
                 {"taints": (Taint("gpu", "", "NoSchedule"),)},
                 Constraints(),
-                "a taint that it does not tolerate must go from one of 1 nodes",
+                "a taint that it does not tolerate must go from node n1",
             ),
-            ({"unschedulable": True}, Constraints(), "one of 1 cordoned nodes must be uncordoned"),
-            ({}, Constraints(volumes=((),)), "one of 1 nodes must meet the node affinity of its volumes"),
+            ({"unschedulable": True}, Constraints(), "node n1 must be uncordoned"),
+            (
+                {"unschedulable": True, "taints": (Taint(UNSCHEDULABLE_TAINT, "", "NoSchedule"),)},
+                Constraints(),
+                "node n1 must be uncordoned",
+            ),
+            (
+                {"unschedulable": True, "taints": (Taint("gpu", "", "NoSchedule"),)},
+                Constraints(),
+                "a taint that it does not tolerate must go from node n1",
+            ),
+            ({}, Constraints(volumes=((),)), "node n1 must meet the node affinity of its volumes"),
         ],
-        ids=["selector", "affinity", "taint", "cordon", "volume"],
+        ids=["selector", "affinity", "taint", "cordon", "cordon-by-taint", "taint-and-cordon", "volume"],
     )
     def test_who_is_barred_learns_by_what(self, more, constraints, said):
         scene = Scene(node("n1", **more))
