@@ -9,6 +9,7 @@ from extender.cluster.eligibility import UNSCHEDULABLE_TAINT, Constraints
 from extender.cluster.ledger.layout import UNADVERTISED
 from extender.cluster.model import Node, Pod
 from extender.cluster.pods.opportunistic import ONLY
+from extender.cluster.pods.reading import sources
 from extender.control.backlog.backlog import PodPhase
 from extender.control.pod_shapes import shape_of
 from extender.control.release.refusals import refused_pods
@@ -257,6 +258,15 @@ def _reserved(case: Case) -> list[str]:
     return [f"those for whom room is reserved must start, on {', '.join(nodes[:5])}"]
 
 
+def _input(case: Case) -> list[str]:
+    """Return which disks and links it waits for: those of the nodes that hold its input, of those that are there."""
+    rows = case.order.snapshot.layout.rows
+    there = [rows[name] for name in sources(case.pod, rows)]
+    if not there:
+        return []
+    return [f"disk read or network out must come free on {_named(case, there)}, or network in on a node with room"]
+
+
 def _locality(case: Case) -> list[str]:
     """Return where room must come free, or that it need only wait."""
     held = case.order.plan.held.get(case.row)
@@ -299,6 +309,7 @@ _BY_KIND: Mapping[str, Callable[[Case], list[str]]] = {
     "too-large": _too_large,
     "barred": _barred,
     "reserved": _reserved,
+    "input": _input,
     LOCALITY: _locality,
     "no-nodes": _no_nodes,
 }

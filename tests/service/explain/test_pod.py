@@ -6,7 +6,7 @@ import pytest
 
 from extender.cluster.eligibility import UNSCHEDULABLE_TAINT, Constraints, Requirement, Taint
 from extender.cluster.events import GroupSeen
-from extender.cluster.model import HOLD_GATE, Group
+from extender.cluster.model import HOLD_GATE, Group, Node
 from extender.cluster.pods.identity import Identity
 from extender.cluster.queues import Queue
 from extender.control.release.slots import Pace
@@ -362,6 +362,16 @@ class TestChange:
         scene.see(pod("has", 600, queue="rich", gates=(), node="n1", started=scene.now))
         scene.see(pod("more", 300, queue="rich"))
         assert change(scene, "more") == ["those for whom room is reserved must start, on n1"]
+
+    def test_input_that_cannot_be_read_names_the_nodes_that_hold_it(self):
+        # n2 is full and has 20 of disk read to spare, of the 50 that a reader takes; n1 has room for one.
+        scene = Scene(*(Node(name, {"cpu": 100.0, "disk-read": 100.0, "network-in": 100.0}) for name in ("n1", "n2")))
+        scene.see(pod("runs", {"cpu": 100.0, "disk-read": 80.0}, gates=(), node="n2"), pod("first", created=1.0))
+        scene.see(pod("reader", {"cpu": 100.0, "disk-read": 50.0}, created=3.0, inputs=(("n2", 1.0), ("gone", 1.0))))
+        assert scene.why()["reader"].kind == "input"
+        assert change(scene, "reader") == [
+            "disk read or network out must come free on n2, or network in on a node with room"
+        ]
 
     def test_a_pod_that_is_too_large(self):
         scene = Scene(node("n1"))
