@@ -51,10 +51,12 @@ class Layout:
     def total(self) -> Floats:
         """What all nodes offer together, of the dimensions that they limit and that shares are of [R]; 0 of others.
 
-        A place for a pod is no part of a share: small pods would count as much as large ones.
+        A place for a pod is no part of a share: small pods would count as much as large ones. A node that does not
+        limit a dimension counts like the mean of those that do: pods on it hold their share, too.
         """
         limited = np.isfinite(self.capacity) & [name != PODS for name in self.axis]
-        return np.asarray(np.where(limited, self.capacity, 0.0).sum(axis=0))
+        declared = np.where(limited, self.capacity, 0.0).sum(axis=0)
+        return np.asarray(declared * (len(self.names) / np.maximum(limited.sum(axis=0), 1)))
 
     @property
     def packed(self) -> Floats:

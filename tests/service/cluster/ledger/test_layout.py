@@ -95,6 +95,14 @@ def test_places_for_pods_are_no_part_of_a_share_and_say_nothing_of_how_well_a_po
     assert suits_by == {"cpu", "memory", GPU}
 
 
+def test_a_node_that_does_not_declare_a_rate_counts_in_the_whole_cluster_like_the_mean_of_those_that_do():
+    names, declared = ("a", "b", "c", "d"), {"a": {"network-in": 4.0}, "b": {"network-in": 6.0}}
+    layout = layout_of({name: Node(name, {"cpu": 2.0, **declared.get(name, {})}) for name in names})
+    assert layout.total[layout.columns["cpu"]] == 8
+    assert layout.total[layout.columns["network-in"]] == 4 * (4 + 6) / 2
+    assert layout.total[layout.columns["disk-read"]] == 0  # no node limits it
+
+
 def test_a_layout_has_what_nodes_set_aside_and_the_thresholds_that_they_state_also_of_more_nodes():
     ledger = Ledger(in_flight_seconds=15.0)
     stated = Node("b", {"cpu": 2.0}, terms=OpportunisticTerms(threshold=0.5, system={"cpu": 7.0}))

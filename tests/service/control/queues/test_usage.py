@@ -150,6 +150,19 @@ def test_a_pod_of_another_scheduler_waits_for_no_turn_of_filter():
     assert len(scene.backlog.at(PodPhase.PENDING)) == 1
 
 
+def test_a_queue_whose_pods_write_where_no_rate_is_declared_keeps_its_turn():
+    """Three nodes with 100 to write in the mean: q has 120 of 300, r 1,500 of 3,000 millicores. n3 has room for one."""
+    declaring = Node("n1", {"cpu": 1000.0, "memory": 1000.0, "disk-write": 100.0})
+    scene = Scene(declaring, node("n2"), node("n3"))
+    writing = {"cpu": 100.0, "disk-write": 60.0}
+    scene.see(*(pod(f"q-{on}", writing, gates=(), node=on) for on in ("n2", "n3")))
+    scene.see(*(pod(f"r-{on}", 750, queue="r", gates=(), node=on) for on in ("n1", "n2")))
+    assert [found["q"] for found in by_queue(scene).values()] == [pytest.approx(0.4)] * 5
+    scene.see(pod("next-q", 800), pod("next-r", 800, queue="r"))
+    scene.step()
+    assert scene.released() == ["next-q"]
+
+
 def test_a_queue_with_nothing_but_refused_pods_that_rest_takes_no_part():
     scene = Scene(node("n1", cpu=1000))
     scene.see(pod("refused", 300, gates=(), unschedulable=True), pod("held", 400, queue="r"))
