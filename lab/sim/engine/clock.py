@@ -61,11 +61,11 @@ class SimulationSettings:
 
     `heartbeat_seconds`: the time between steps, like the reports of Hadoop's machines; 0: every event is a step of its
     own. `loss`: how much of what contention wastes counts (contention.efficiency). Points of time series are at least
-    `sample_seconds` apart, and there are at most `points`. `sampling`: how the use of tasks is measured where it is not
-    the promise (None: that of Sampling, where a stage says what it uses); without `io_first` disks and links serve
-    regular and opportunistic tasks alike. `cpu_weight`: what an opportunistic task weighs beside a core that a regular
-    one was promised, where CPU is short; 0: regular ones get all. With `estimate` tasks are promised what finished ones
-    of their stage have used (use/estimates.py), and machines offer what is not used (UsedTasks.counted).
+    `sample_seconds` apart, and there are at most `points`. `sampling`: how the use of tasks is measured for opportunism
+    (None: as Sampling has it; without opportunism it is not measured); without `io_first` disks and links serve regular
+    and opportunistic tasks alike. `cpu_weight`: what an opportunistic task weighs beside a core that a regular one was
+    promised, where CPU is short; 0: regular ones get all. With `estimate` tasks are promised what finished ones of
+    their stage have used (use/estimates.py), and machines offer what is not used (UsedTasks.counted).
     """
 
     heartbeat_seconds: float = 3.0

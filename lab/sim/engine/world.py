@@ -91,7 +91,7 @@ class World:
                 cpu_weight=cpu_weight,
                 measure=estimate,
             )
-            self.usage = UseRecorder(used, sampling or Sampling(), len(self.table.durations), begin)
+            self.usage = UseRecorder(used, sampling, len(self.table.durations), begin)
         self.journal = Journal(self.table, len(capacity))
         self._gangs = Gangs(self.table)
         self.now = begin

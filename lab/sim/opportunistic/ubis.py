@@ -85,15 +85,16 @@ class Ubis:
 
     def follow(self, world: World) -> None:
         """Take the world. Raises DovetailError where use is the promise."""
-        if world.usage is None:
+        usage = world.usage
+        if usage is None or usage.sampling is None:
             raise DovetailError("nothing can be opportunistic where use is the promise: sampling is needed")
-        self._world, self._usage = world, world.usage
+        self._world, self._usage = world, usage
         self._empty = empty_snapshot(self._usage.tasks.capacity)
         self._classes = ClassUse()
         self._peaks: SimulatedPeaks | None = None
         if self._settings.auto:
             names = dict(enumerate(world.table.names))
-            self._peaks = SimulatedPeaks(self._empty.layout, self._usage.sampling, names, self._settings.budget)
+            self._peaks = SimulatedPeaks(self._empty.layout, usage.sampling, names, self._settings.budget)
 
     @property
     def again_at(self) -> float:

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from extender.errors import DovetailError
+from lab.sim.engine.clock import SimulationSettings, run
 from lab.sim.engine.use.sampling import Sampler, Sampling
+from lab.sim.schedulers.first_fit import FirstFit
+from lab.sim.workloads.workload import Job, Machines, Stage, Workload
 from tests.lab.sim.engine.use.test_tasks import CPU, MEMORY, machines, task
+from tests.service.costs import lines_of
 
 
 def passes(sampler, tasks, begin, end):
@@ -76,3 +80,16 @@ def test_pressure_is_the_part_of_the_window_for_which_regular_tasks_waited():
     tasks.share(10.0)
     passes(sampler, tasks, 10.0, 15.5)
     assert sampler.newest(15.5).pressure.tolist() == pytest.approx([0.25, 0.0])
+
+
+def test_nobody_samples_for_nobody_however_long_tasks_take():
+    some = Machines("one", np.array([[4000.0, 64, 100, 100, 100, 100]]))
+
+    def lines(seconds):
+        stage = Stage("s", np.array([1000.0, 8, 0, 0, 0, 0]), 0.0, seconds, np.array([seconds]))
+        settings = SimulationSettings(estimate=True)
+        return lines_of(
+            lambda: run(Workload("w", [Job("j", 0.0, [stage])]), some, FirstFit(), seed=1, settings=settings)
+        )
+
+    assert lines(1e5) < 1.5 * lines(1e2)
