@@ -52,6 +52,9 @@ class Preemption:
         self._columns, self._held = columns, running.demand
         self._counted = running.demand[:, columns]
         self._there: Mask = np.ones(len(running.node), dtype=np.bool_)
+        # By priority what nodes would have, and by demand and priority who would go on each: until others run there.
+        self._rooms: dict[int, Floats] = {}
+        self._known: dict[tuple[bytes, int], dict[int, tuple[tuple[float, ...], list[int]]]] = {}
         self.victims: list[int] = []
 
     def lowest(self) -> int:
@@ -69,25 +72,20 @@ class Preemption:
 
         None where it would fit nowhere, whoever of lower priority ends.
         """
-        columns = self._columns
         # 1. Where it would fit without all pods that are less important.
-        lower = np.flatnonzero(self._there & (self._priority < priority))
-        if not len(lower):
-            return None
-        room = self._free.copy()
-        np.add.at(room, self._running.node[lower], self._held[lower])
-        could = fits(room[:, columns], demand[columns])
+        room = self._room_without(priority)
+        could = fits(room[:, self._columns], demand[self._columns])
         if allowed is not None:
             could &= allowed
-        # 2. Who would have to go on each, and where that does the least harm.
+        # 2. Who would have to go on each, and where that does the least harm; of equals the first node.
+        known = self._known.setdefault((demand.tobytes(), priority), {})
         best: tuple[tuple[float, ...], int, list[int]] | None = None
-        for node in np.unique(self._running.node[lower]).tolist():
-            if not could[node]:
-                continue
-            victims = self._victims((room[node] - demand)[columns], lower[self._running.node[lower] == node])
-            key = self._harm(victims)
-            if victims and (best is None or key < best[0]) and self._helps(victims, node, demand):
-                best = key, node, victims
+        for node in np.flatnonzero(could).tolist():
+            if node not in known:
+                known[node] = self._who_goes(room[node] - demand, priority, node, demand)
+            harm, victims = known[node]
+            if victims and (best is None or harm < best[0]):
+                best = harm, node, victims
         if best is None:
             return None
         # 3. They go, and the pod has its room.
@@ -95,7 +93,32 @@ class Preemption:
         self._there[victims] = False
         self._free[node] += self._held[victims].sum(axis=0) - demand
         self.victims += victims
+        self._forget(node)
         return node
+
+    def _room_without(self, priority: int) -> Floats:
+        """Return what nodes would have without all pods below a priority [N, R]."""
+        if priority not in self._rooms:
+            lower = np.flatnonzero(self._there & (self._priority < priority))
+            self._rooms[priority] = self._free.copy()
+            np.add.at(self._rooms[priority], self._running.node[lower], self._held[lower])
+        return self._rooms[priority]
+
+    def _forget(self, node: int) -> None:
+        """Forget what was known of a node on which others are now."""
+        for of_pods in self._known.values():
+            of_pods.pop(node, None)
+        for priority, room in self._rooms.items():
+            room[node] = self._free[node] + self._held[self._below(priority, node)].sum(axis=0)
+
+    def _below(self, priority: int, node: int) -> Rows:
+        """Return who runs on a node and is less important."""
+        return np.flatnonzero(self._there & (self._priority < priority) & (self._running.node == node))
+
+    def _who_goes(self, room: Floats, priority: int, node: int, demand: Floats) -> tuple[tuple[float, ...], list[int]]:
+        """Return how much harm is done on a node, and whose ends do it; nobody's where these would not help."""
+        victims = self._victims(room[self._columns], self._below(priority, node))
+        return self._harm(victims), victims if victims and self._helps(victims, node, demand) else []
 
     def _helps(self, victims: list[int], node: int, demand: Floats) -> bool:
         """Say whether nothing that counts is short on the node once these are gone."""

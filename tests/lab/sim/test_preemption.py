@@ -12,6 +12,7 @@ from lab.sim.preemption import Preemption, nominations
 from lab.sim.report.tables import mean_use
 from lab.sim.runs import Run, perform
 from tests.lab.sim.small import Class, row, waiting
+from tests.service.costs import calls_of
 
 ONE_CORE = np.array([1.0])
 
@@ -53,6 +54,14 @@ def test_nobody_of_the_same_priority_goes_and_nobody_where_it_would_not_help():
     assert preemption([(0, 9, 1, 0)], [0]).node_for(ONE_CORE, 9, None) is None
     assert preemption([(0, 1, 1, 0)], [0]).node_for(2 * ONE_CORE, 9, None) is None
     assert preemption([(0, 1, 1, 0)], [0]).node_for(ONE_CORE, 9, np.array([False])) is None
+
+
+def test_who_would_have_to_go_is_found_anew_only_on_nodes_where_others_run_now():
+    def calls(pods):
+        made = preemption([(node, 1, 1, 0) for node in range(50)], [0] * 50)
+        return calls_of(lambda: [made.node_for(ONE_CORE, 9, None) for _ in range(pods)])
+
+    assert calls(20) < 3 * calls(1)
 
 
 def test_what_is_freed_is_given_once():
