@@ -3,6 +3,7 @@
 Shapes are said where an array is: [N] nodes, [C] task classes, [J] jobs, [Q] queues, [T] tasks, [R] resources.
 """
 
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -62,6 +63,16 @@ def sum_by(rows: Rows, amounts: Floats, count: int) -> Floats:
     for column in range(amounts.shape[1]):
         sums[:, column] = np.bincount(rows, weights=amounts[:, column], minlength=count)
     return sums
+
+
+def rows_by(group: Rows, count: int) -> list[Rows]:
+    """Return the rows of each of so many groups, ascending; `group` [P] is that of each row, -1 for none.
+
+    All are sorted once: to look for one group after the other takes the time of all rows for each.
+    """
+    order = np.argsort(group, kind="stable")
+    begins = np.searchsorted(group[order], np.arange(count + 1)).tolist()
+    return [order[begin:end] for begin, end in pairwise(begins)]
 
 
 def read_only(array: NDArray[Number]) -> NDArray[Number]:

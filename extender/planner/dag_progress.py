@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, Rows
+from extender.arrays import Floats, Mask, Rows, rows_by
 from extender.cluster.waiting import Waiting
 from extender.policy.dag_order import order_factor
 
@@ -28,10 +28,10 @@ class DagProgress:
             return
         self._priority, self.ordered = order.priority, order.next >= 0
         self._next, self._end = order.next.copy(), order.next + waiting.count
-        of_dag = {dag: np.flatnonzero(order.dag == dag) for dag in np.unique(order.dag[order.dag >= 0]).tolist()}
+        of_dag = rows_by(order.dag, int(order.dag.max(initial=-1)) + 1)
         nobody = np.empty(0, dtype=np.intp)
-        self._classes = [of_dag.get(dag, nobody) for dag in order.dag.tolist()]
-        for rows in of_dag.values():
+        self._classes = [of_dag[dag] if dag >= 0 else nobody for dag in order.dag.tolist()]
+        for rows in of_dag:
             self._settle(rows)
 
     def __bool__(self) -> bool:

@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, Rows, times_fits
+from extender.arrays import Counts, Floats, Mask, Rows, rows_by, times_fits
 from extender.cluster.waiting import Waiting
 from extender.planner.board import Board
 from extender.planner.filling import AtMost, match
@@ -36,10 +36,7 @@ class Gangs:
         self._waiting, self._count, self._behind = waiting, waiting.count, waiting.behind
         self._most_if_empty: dict[int, int] = {}
         self._places: Places = {}
-        # The classes with a gang, gang by gang, and where each gang's begin.
-        mine = (self.of >= 0).nonzero()[0]
-        self._rows = mine[np.argsort(self.of[mine], kind="stable")]
-        self._begins = np.searchsorted(self.of[self._rows], np.arange(len(self.least) + 1)).tolist()
+        self._rows_of = rows_by(self.of, len(self.least))
 
     def rows(self, classes: Mask) -> Rows:
         """Return the gangs that have tasks waiting among these classes [C]."""
@@ -52,8 +49,8 @@ class Gangs:
         return is_one[self.of]
 
     def rows_of(self, gang: int) -> Rows:
-        """Return the classes of one gang, as rows: to ask for one gang after the other costs no more than for all."""
-        return self._rows[self._begins[gang] : self._begins[gang + 1]]
+        """Return the classes of one gang, as rows."""
+        return self._rows_of[gang]
 
     def missing(self, board: Board, gangs: Rows) -> Counts:
         """Return how many tasks of these gangs the plan has too few, 0 or less where it has enough."""

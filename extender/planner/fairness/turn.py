@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from extender.arrays import Counts, Floats, Mask, Rows, sum_by
+from extender.arrays import Counts, Floats, Mask, Rows, rows_by, sum_by
 from extender.cluster.resources import MEMORY_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner.candidates import NodeCandidates
@@ -46,7 +46,7 @@ class Fairness:
         of_classes = sum_by(self.queue, self.takes * left[:, np.newaxis], queues)
         self.queues = QueueOrder(jobs, of_jobs, of_classes, kappa=policy.queue_kappa)
         self.several = self.queues.several
-        self._jobs_of = [np.flatnonzero(jobs.queue == queue) for queue in range(queues)] if self.several else []
+        self._jobs_of = rows_by(jobs.queue, queues) if self.several else []
         self.owed = shares.owed(shares.dominant(self._used), self._fair)
         self.due: Floats = np.full(len(job), np.inf)
         self.by_due: Mask = np.zeros(queues, dtype=np.bool_)

@@ -274,3 +274,11 @@ def test_a_start_sorts_no_queues_where_all_are_below_one():
     waiting = replace(waiting, jobs=replace(waiting.jobs, groups=groups))
     with pytest.MonkeyPatch.context() as patched:
         assert elements_of(patched, ["lexsort"], lambda: once(cluster((20,)), waiting)) < 20
+
+
+def test_the_jobs_of_each_queue_are_found_at_once_not_by_a_look_at_all_jobs_for_each(monkeypatch):
+    def looked_at(queues):
+        waiting = in_queues(*[(queue, 1, 1) for queue in range(queues)])
+        return elements_of(monkeypatch, ["flatnonzero"], lambda: once(cluster((1,)), waiting))
+
+    assert looked_at(80) < 3 * looked_at(40)
