@@ -207,7 +207,9 @@ def _too_large_gang(case: Case) -> list[str]:
     """Return how many like this one all nodes that allow it hold, and that more are needed or fewer must suffice."""
     group = case.pod.identity.group
     _, least = group_sizes(case.order.backlog, [group])[group]
-    like = int(times_fits(case.order.snapshot.empty[case.allowed], case.demand).sum())
+    empty = case.order.snapshot.empty
+    demand = np.broadcast_to(case.demand, empty.shape)  # of one that reads its input it is another on each node
+    like = sum(int(times_fits(empty[row], demand[row])) for row in case.allowed.nonzero()[0].tolist())
     return [
         f"nodes must be added until {least} pods of pod group {group} fit at once (empty, those that allow this pod "
         f"hold {like} like it), or the group must need fewer"

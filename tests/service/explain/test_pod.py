@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from extender.cluster.eligibility import UNSCHEDULABLE_TAINT, Constraints, Requirement, Taint
-from extender.cluster.events import GroupSeen
+from extender.cluster.events import GroupSeen, NodeSeen
 from extender.cluster.model import HOLD_GATE, Group, Node
 from extender.cluster.pods.identity import Identity
 from extender.cluster.queues import Queue
@@ -395,6 +395,18 @@ class TestChange:
         assert explained(scene, "g0").position is None
         assert change(scene, "g0") == [
             "nodes must be added until 3 pods of pod group default/g fit at once (empty, those that allow this pod "
+            "hold 2 like it), or the group must need fewer"
+        ]
+
+    def test_a_gang_that_reads_and_is_too_large_counts_what_each_node_holds_with_what_it_reads_there(self):
+        # n1 holds the input, and its disk serves one of the two that its CPU holds. n2 holds none: no link limits it.
+        scene = Scene(Node("n1", {"cpu": 200.0, "disk-read": 50.0}), Node("n2", {"cpu": 100.0}))
+        scene.apply(NodeSeen(Node("n3", {"cpu": 100.0}, unschedulable=True)))
+        reads, gang = {"cpu": 100.0, "disk-read": 50.0}, {"job": "g", "group": "default/g", "least": 4}
+        scene.see(*(pod(f"g{n}", reads, inputs=(("n1", 1.0),), **gang) for n in range(4)))
+        assert scene.why()["g0"].kind == "too-large"
+        assert change(scene, "g0") == [
+            "nodes must be added until 4 pods of pod group default/g fit at once (empty, those that allow this pod "
             "hold 2 like it), or the group must need fewer"
         ]
 
