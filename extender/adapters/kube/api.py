@@ -136,16 +136,29 @@ class Api:
                 body=body,
                 auth_settings=["BearerToken"],
             )
+            _trim_token(request[2])
             limits = min(_CONNECT_SECONDS, self._longest_seconds), min(seconds, self._longest_seconds)
             reply: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=limits).response
         except _FAILURES as error:
             traceback.clear_frames(error.__traceback__)  # those of urllib3 keep the error, and all who call
-            raise ClusterError(f"{method} {path}: {_one_line(str(error))}") from None
+            raise ClusterError(f"{method} {path}: {_in_words(error)}") from None
         if reply.status >= 300:
             text = whole(reply, f"{method} {path}: {reply.status} {reply.reason}").decode(errors="replace")
             text = _one_line(text)[:600]
             raise Refused(f"{method} {path}: {reply.status} {reply.reason}: {text}", reply.status)
         return reply
+
+
+def _trim_token(headers: dict[str, str]) -> None:
+    """Leave out the white space about a token: a file that holds one may end in a line end, as with kubectl."""
+    if "authorization" in headers:
+        headers["authorization"] = headers["authorization"].strip()
+
+
+def _in_words(error: Exception) -> str:
+    """Return what went wrong, without the token: a header that cannot be sent is quoted as it is."""
+    text = _one_line(str(error))
+    return "the token is not text on one line" if text.startswith("Invalid header value") else text
 
 
 def _one_line(text: str) -> str:

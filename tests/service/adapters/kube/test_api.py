@@ -689,7 +689,7 @@ def test_a_token_that_is_being_rotated_is_a_cluster_error():
     configuration = client.Configuration()
     configuration.host, configuration.retries = "http://127.0.0.1:1", False
     configuration.api_key = {"authorization": "bearer half\nwritten"}
-    with client.ApiClient(configuration) as broken, pytest.raises(ClusterError, match="Invalid header value"):
+    with client.ApiClient(configuration) as broken, pytest.raises(ClusterError, match="the token is not text on one"):
         Api(broken).get("/version")
 
     def refresh(_configuration):
@@ -698,6 +698,33 @@ def test_a_token_that_is_being_rotated_is_a_cluster_error():
     configuration.refresh_api_key_hook = refresh
     with client.ApiClient(configuration) as broken, pytest.raises(ClusterError, match="Token file exists but empty"):
         Api(broken).get("/version")
+
+
+def test_a_token_that_cannot_be_sent_is_not_shown():
+    configuration = client.Configuration()
+    configuration.host, configuration.retries = "http://127.0.0.1:1", False
+    for token in ("secret\nof two lines", "secret\0", "secret\N{SNOWMAN}"):
+        configuration.api_key = {"BearerToken": f"Bearer {token}"}
+        with client.ApiClient(configuration) as broken, pytest.raises(ClusterError) as failed:
+            Api(broken).post("/x", {})
+        assert "secret" not in str(failed.value)
+
+
+def test_a_file_with_a_token_may_end_in_a_line_end_as_kubectl_has_it(tmp_path):
+    (tmp_path / "token").write_text("of-a-file\n")
+    received = []
+
+    def answer(handler):
+        received.append(handler.headers["Authorization"])
+        reply(200, b"{}")(handler)
+
+    with served(answer) as server:
+        path = kubeconfig(tmp_path, "config", current="a", a=server._api.configuration.host)
+        path.write_text(path.read_text().replace('"token": "config"', '"tokenFile": "token"'))
+        api = connect(path)
+        api.read("/x")
+        api._api.close()
+    assert received == ["Bearer of-a-file"]
 
 
 def test_calls_that_must_not_wait_go_by_connections_of_their_own_and_say_who_we_are():
