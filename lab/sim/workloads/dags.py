@@ -44,7 +44,10 @@ _TASKS, _TASKS_SIGMA, _MOST_TASKS = 80.0, 1.2, 1_500
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A DAG, and how it was drawn: its depth in stages, whether it is a tree, into how many parts it cuts."""
+    """A DAG, and how it was drawn: its depth, whether it is a tree, into how many parts it cuts.
+
+    The depth is that of the paper: edges on the longest chain, 1 for maps and reduces.
+    """
 
     dag: Dag
     depth: int
@@ -70,11 +73,11 @@ def dags(seed: int, *, jobs: int = JOBS, load: float = LOAD, arrivals: str = PAC
 
 def draw(random: np.random.Generator, means: Sequence[float] = MEANS) -> Drawn:
     """Return a DAG whose tasks take so much of a machine, in the mean over stages."""
-    depth = int(np.clip(np.exp(random.normal(np.log(5.3), 1.0)), 1, 40))
-    tree, cut = random.random() < 0.1, random.random() < 0.42
-    widths = np.clip(np.exp(random.normal(np.log(3.4), 0.7, depth)).astype(int), 1, 12)
-    if cut and depth >= 4:
-        widths[np.linspace(0, depth - 1, 5).astype(int)[1:4]] = 1
+    depth = int(np.clip(np.exp(random.normal(np.log(5.5), 1.0)), 0, 40))
+    tree, cut = random.random() < 0.26, random.random() < 0.32
+    widths = np.clip(np.exp(random.normal(np.log(3.0), 0.7, depth + 1)).astype(int), 1, 12)
+    if cut and depth >= 3:
+        widths[np.linspace(0, depth, 5).astype(int)[1:4]] = 1
     stages: list[DagStage] = []
     before: list[int] = []
     childless = set[int]()

@@ -22,6 +22,14 @@ def test_the_family_has_the_statistics_that_the_paper_publishes(family):
     assert 1_000 <= np.median([one.dag.count.sum() for one in family]) <= 9_000
 
 
+def test_depth_counts_edges_as_in_the_paper_where_maps_and_reduces_have_one(family):
+    for one in family[:50]:
+        chain = np.zeros(len(one.dag))
+        for row in one.dag.rows.tolist():
+            chain[row] = max((chain[edge.row] + 1 for edge in one.dag.parents[row]), default=0)
+        assert one.depth == chain.max()
+
+
 def test_demands_vary_nearly_as_published(family):
     demand = np.vstack([one.dag.demand for one in family])
     # Cut off at a machine, so somewhat less.
