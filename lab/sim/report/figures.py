@@ -22,12 +22,14 @@ _LEAST_CHANGE = -100.0
 
 def plots(runs: Sequence[Outcome]) -> dict[str, tuple[str, str]]:
     """Return the plots as SVG elements, each with a note on how to read it, by what they show."""
-    series = {run.policy: run.series for run in runs}
+    series, several = {run.policy: run.series for run in runs}, len(runs) > 1
     drawn = {
         "Job time": (
-            svg("job-time", (_WIDE, 3.6), (1, 2), lambda axes: _draw_job_times(axes, runs)),
+            svg("job-time", (_WIDE, 3.6), (1, 2 if several else 1), lambda axes: _draw_job_times(axes, runs)),
             "Left: the part of the jobs that end within a time. Right: how much less time each job takes than under "
-            f"{runs[0].policy}; jobs below 0 are slower.",
+            f"{runs[0].policy}; jobs below 0 are slower."
+            if several
+            else "The part of the jobs that end within a time.",
         ),
         "Running tasks": (
             svg("running", (_WIDE, 3.2), (1, 1), lambda axes: draw_running(axes[0], series)),
@@ -125,6 +127,8 @@ def _draw_job_times(axes: Sequence[Axes], runs: Sequence[Outcome]) -> None:
     finish(axes[0], "Job time", "part of the jobs", "seconds from arrival to end")
     axes[0].set_xlim(left=0)
     axes[0].yaxis.set_major_formatter(PercentFormatter(1))
+    if len(runs) == 1:  # there is nothing to compare it with
+        return
     changes = {run.policy: job_changes(runs[0].job_seconds, run.job_seconds) for run in runs[1:]}
     draw_changes(axes[1], changes, f"Job time against {runs[0].policy}", first=1)
 

@@ -106,6 +106,14 @@ def test_all_of_many_runs_are_drawn_and_an_empty_plot_warns_of_nothing():
     assert figures.plots(runs[:1])  # no run to compare with: warnings are errors
 
 
+def test_one_run_is_not_drawn_against_itself():
+    runs = [outcome("first"), outcome("second")]
+    for count, panels in ((1, 1), (2, 2)):
+        plot, note = figures.plots(runs[:count])["Job time"]
+        assert plot.count('id="axes_') == panels
+        assert ("than under first" in note) == (count == 2)
+
+
 def test_the_shares_of_queues_are_drawn_along_one_axis():
     short, long = outcome("short"), outcome("long", queues=("a", "b", "c", "d"))
     axes = Figure().subplots(2)
