@@ -27,7 +27,7 @@ _HIGHEST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class PlanWithVictims(Plan):
-    """A plan before which these running pods end, places in `Running` [V]; whom they make room for is planned next."""
+    """A plan after which `victims` end, places in `Running` [V]. The pods that get their room are in the next plan."""
 
     victims: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
@@ -64,8 +64,8 @@ class Preemption:
     def has_room(self, demand: Floats, allowed: Mask | None) -> bool:
         """Say whether a pod of this demand [R] fits on an `allowed` node [N] (None: on any) without more victims."""
         counted = slice(None) if self._all_resources else self._columns
-        there = fits(self._free[:, counted], demand[counted])
-        return bool((there if allowed is None else there & allowed).any())
+        enough = fits(self._free[:, counted], demand[counted])
+        return bool((enough if allowed is None else enough & allowed).any())
 
     def node_for(self, demand: Floats, priority: int, allowed: Mask | None) -> int | None:
         """Return the node for a pod of this demand [R] that may go to the `allowed` [N] (None: all), its victims noted.
@@ -144,7 +144,7 @@ class Preemption:
 def nominations(
     preemption: Preemption, waiting: Waiting, demand: Floats, classes: Rows, left: Counts
 ) -> list[tuple[str, int]]:
-    """Return for whom running pods are preempted: the name of its class and its node.
+    """Return the pods for which running ones are preempted, each by the name of its class and its node.
 
     Tasks are tried in the order of these `classes` [K] (rows of `waiting`), `left` [K] of each. A task of class c needs
     demand[c] [C, R]. Who has room already preempts nobody.

@@ -90,7 +90,7 @@ def _running(begins: Floats, seconds: Floats, edges: Floats) -> Floats:
     return np.asarray(np.diff(done) / np.maximum(np.diff(edges), 1e-12))
 
 
-def _spans(there: Mask, edges: Floats) -> list[tuple[float, float]]:
+def _spans(runs: Mask, edges: Floats) -> list[tuple[float, float]]:
     """Return where it is true, as (begin, length)."""
-    turns = np.flatnonzero(np.diff(np.concatenate(([False], there, [False])).astype(np.int8)))
+    turns = np.flatnonzero(np.diff(np.concatenate(([False], runs, [False])).astype(np.int8)))
     return [(float(edges[a]), float(edges[b] - edges[a])) for a, b in turns.reshape(-1, 2).tolist()]

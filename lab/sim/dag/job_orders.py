@@ -68,11 +68,11 @@ class JobOrders:
             ]
         )
         share = max(round(len(self._capacity) / math.sqrt(active)), 1)
-        for stage, those in zip(
+        for stage, of_stage in zip(
             stages.tolist(), priorities(self._make(dag, Machines(share, capacity[columns]))), strict=True
         ):
             first = table.first_task[stage]
-            self.priority[first : first + len(those)] = those
+            self.priority[first : first + len(of_stage)] = of_stage
 
     def of(self, classes: Rows, count: Counts) -> TaskOrder:
         """Return the order of these classes (rows of the table), of which so many tasks wait [C]."""

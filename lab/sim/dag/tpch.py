@@ -75,16 +75,16 @@ def query(workload: str, traces: Path, executors: int) -> tuple[Dag, Machines]:
     """
     name = workload.removeprefix(FORM)
     names = []
-    for one in _queries(traces, executors):
-        if one.name == name:
-            return one.dag(executors), Machines(executors, np.ones(1))
-        names.append(one.name)
+    for candidate in _queries(traces, executors):
+        if candidate.name == name:
+            return candidate.dag(executors), Machines(executors, np.ones(1))
+        names.append(candidate.name)
     raise SpecError(f"{workload}: there is no such query; accepted: {names[0]}, {names[1]}, ... {names[-1]}")
 
 
 def queries(traces: Path, executors: int) -> dict[str, Query]:
     """Return all queries by name, on at most so many executors. Raises SpecError, TraceError."""
-    return {one.name: one for one in _queries(traces, executors)}
+    return {each.name: each for each in _queries(traces, executors)}
 
 
 def sequence(traces: Path, number: int, executors: int) -> list[Arrival]:

@@ -66,14 +66,14 @@ class OutputCopies:
         others = len(holders) - own
         first = _pick(drawn[0], others)
         first += np.where(first >= begin[node], own, 0)
-        there = np.where(others > 0, holders[np.minimum(first, len(holders) - 1)], self._nodes)
+        first_node = np.where(others > 0, holders[np.minimum(first, len(holders) - 1)], self._nodes)
         # 2. The second is on the rack of the first, and skips it.
-        rack = np.minimum(there, self._nodes - 1)
+        rack = np.minimum(first_node, self._nodes - 1)
         left = end[rack] - begin[rack] - 1
         second = begin[rack] + _pick(drawn[1], left)
         second += second >= first
-        again = np.where((others > 0) & (left > 0), holders[np.minimum(second, len(holders) - 1)], self._nodes)
-        return np.vstack((there, again))
+        second_node = np.where((others > 0) & (left > 0), holders[np.minimum(second, len(holders) - 1)], self._nodes)
+        return np.vstack((first_node, second_node))
 
 
 def add_copies(total: Floats, node: Rows, copies: Rows, written: Floats, sign: float = 1.0) -> None:

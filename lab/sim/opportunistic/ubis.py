@@ -206,24 +206,24 @@ class Ubis:
     def _chosen(self, node: int, over: Floats, seen: Seen) -> Rows:
         """Return who is evicted of a node that is `over` its limits by so much [R]."""
         running = self._usage.tasks.running
-        there = np.flatnonzero((running.node == node) & running.opportunistic)
-        use, _ = seen.of(running.task[there])
-        chosen = slack.smallest_set(over, use, self._lost(running.of(there)), np.ones(len(there), dtype=np.bool_))
+        on_node = np.flatnonzero((running.node == node) & running.opportunistic)
+        use, _ = seen.of(running.task[on_node])
+        chosen = slack.smallest_set(over, use, self._lost(running.of(on_node)), np.ones(len(on_node), dtype=np.bool_))
         if chosen is None:  # all together do not suffice: all that use what is short go
             chosen = np.flatnonzero((use[:, over > 0] > 0).any(axis=1))
-        return there[chosen]
+        return on_node[chosen]
 
     def _moved(self, measured: MeasuredUse, seen: Seen, taken: Collection[int]) -> dict[int, Rows]:
         """Return who gets next to nothing, by node; nobody of the nodes that are `taken`."""
         running = self._usage.tasks.running
         given = np.flatnonzero(running.opportunistic)
-        there = given[on_full_nodes(measured, running.node[given], running.began[given])]
-        tasks = running.of(there)
+        on_full = given[on_full_nodes(measured, running.node[given], running.began[given])]
+        tasks = running.of(on_full)
         use, known = seen.of(tasks.task)
         usual = self._classes.expected(tasks.stage, np.zeros_like(use))[:, CPU_INDEX]
         use = np.where(known, use[:, CPU_INDEX], np.nan)
         squeezed = Squeezed(tasks.task.tolist(), tasks.node, use, usual, self._lost(tasks), np.ones_like(known))
-        chosen = there[self._starved.look(measured, squeezed, taken)]
+        chosen = on_full[self._starved.look(measured, squeezed, taken)]
         self.evicted_for[STARVED] += len(chosen)
         return {int(running.node[place]): np.array([place]) for place in chosen.tolist()}
 
@@ -265,8 +265,8 @@ class Ubis:
             return chosen
         left, held = free.copy(), []
         for place in chosen.tolist():
-            one = tasks.of(np.array([place]))
-            needs = self._usage.tasks.on_nodes(one, one.demand, one.elsewhere)
+            task = tasks.of(np.array([place]))
+            needs = self._usage.tasks.on_nodes(task, task.demand, task.elsewhere)
             if ((needs <= left) | (needs <= 0)).all():
                 left -= needs
                 held.append(place)

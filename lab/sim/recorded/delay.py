@@ -20,8 +20,8 @@ def usual_delay(created: Floats, bound: Floats, ended: Floats, node: Rows) -> fl
     # 2. The last end before each of them, wherever that was; one of another node is none.
     ends = np.where(is_bind[order], -1, np.arange(2 * count))
     last = np.maximum.accumulate(ends)
-    there = (last >= 0) & (node[order % count] == node[order[last] % count])
-    free_at = np.where(there, times[order[last]], -np.inf)[is_bind[order]]
+    on_node = (last >= 0) & (node[order % count] == node[order[last] % count])
+    free_at = np.where(on_node, times[order[last]], -np.inf)[is_bind[order]]
     # 3. From then on, or from its creation, each pod waited for the scheduler alone.
     pods = order[is_bind[order]] - count
     seen = bound[pods] > 0

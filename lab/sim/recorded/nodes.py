@@ -88,11 +88,11 @@ class Versions:
         finite = np.isfinite(self.capacity)
         unlimited = np.where(finite.all(axis=0), 0.0, demand.sum(axis=0) + 1.0)
         self.capacity = np.where(finite, np.maximum(self.capacity, 0.0), unlimited)
-        there = np.flatnonzero([version is not None for version in self.node])
+        present = np.flatnonzero([version is not None for version in self.node])
         span = 1.0 + max(float(bound.max(initial=0.0)), float(self.since.max(initial=0.0)))
-        at = np.searchsorted(self.row[there] * span + self.since[there], node * span + bound, side="right") - 1
-        first = np.searchsorted(self.row[there], node)  # of one that was bound before its node was seen
-        np.maximum.at(self.capacity, there[np.maximum(at, first)], demand)
+        at = np.searchsorted(self.row[present] * span + self.since[present], node * span + bound, side="right") - 1
+        first = np.searchsorted(self.row[present], node)  # of one that was bound before its node was seen
+        np.maximum.at(self.capacity, present[np.maximum(at, first)], demand)
 
     def take(self, need: Floats, constraints: Constraints) -> bool:
         """Say whether some node, at some time, takes a pod that needs this [R]."""

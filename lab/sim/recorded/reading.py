@@ -234,8 +234,8 @@ def _constraints(pods: Sequence[PodLine], demand: Floats, versions: Versions) ->
 
 def _only(node: str) -> Constraints:
     """Return the constraints of a pod that keeps its node whatever the node's taints."""
-    there = Requirement("metadata.name", "In", (node,), field=True)
-    return Constraints(terms=((there,),), tolerations=(Toleration(operator="Exists"),))
+    named = Requirement("metadata.name", "In", (node,), field=True)
+    return Constraints(terms=((named,),), tolerations=(Toleration(operator="Exists"),))
 
 
 def _anywhere(job: Job) -> Job:

@@ -57,7 +57,7 @@ class KubeDefault:
     _preemptors: "_Preemptors" = field(default_factory=lambda: _Preemptors(all_resources=False), init=False)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
-        """Return what to start now, and, where priorities are known, who is preempted for whom comes next."""
+        """Return what to start now and, where priorities are known, which pods end for more important ones."""
         accounts = _requested(snapshot, waiting)
         classes, rows = candidates(accounts, waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, rows, drawing(self.seed, now))
@@ -99,7 +99,7 @@ class WithExtender:
         self._ranker = Ranker(self.placement)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
-        """Return what to start now, and, where priorities are known, who is preempted for whom comes next."""
+        """Return what to start now and, where priorities are known, which pods end for more important ones."""
         demand, nodes = demanded(waiting), np.arange(len(snapshot.layout.names))
         classes, _ = candidates(_all_dimensions(snapshot, demand), waiting.count)
         cluster = _NodesInPlan(snapshot, waiting, nodes, drawing(self.seed, now))
@@ -221,7 +221,7 @@ def _requested(snapshot: Snapshot, waiting: Waiting) -> Accounts:
 
 @dataclass(slots=True)
 class _Preemptors:
-    """For whom others were preempted a moment ago, by class and node. `all_resources`: as `Preemption` has it."""
+    """Pods for which others were preempted a moment ago, by class and node. `all_resources`: as `Preemption` has it."""
 
     all_resources: bool
     _nominated: list[tuple[str, int]] = field(default_factory=list, init=False)

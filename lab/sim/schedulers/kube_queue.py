@@ -119,8 +119,8 @@ class SchedulingQueue:
         if first:
             part = left[whole : whole + 1]
             groups.count[part] -= first
-            one = np.array([first], dtype=np.int64)
-            groups.add(groups.kind[part], one, groups.refusals[part], groups.since[part], groups.place[part])
+            part_count = np.array([first], dtype=np.int64)
+            groups.add(groups.kind[part], part_count, groups.refusals[part], groups.since[part], groups.place[part])
             tried = np.append(tried, len(groups.count) - 1)
         # 2. Refuse who was tried, each at its moment.
         moments = np.asarray(self._begun + _TRY_SECONDS * np.cumsum(groups.count[tried]), dtype=np.float64)
@@ -140,8 +140,8 @@ class SchedulingQueue:
             self._names = waiting.names
             self._kinds = np.array([self._kind_of[name] for name in waiting.names], dtype=np.intp)
         groups, kinds = self._groups, self._kinds
-        there = np.bincount(groups.kind, weights=groups.count, minlength=len(self._kind_of))[kinds].astype(np.int64)
-        more = waiting.count - there
+        queued = np.bincount(groups.kind, weights=groups.count, minlength=len(self._kind_of))[kinds].astype(np.int64)
+        more = waiting.count - queued
         for place in np.flatnonzero(more < 0).tolist():
             self._lose(int(kinds[place]), int(-more[place]))
         if not len(self._left):

@@ -26,7 +26,7 @@ class Preempting:
     _nominated: list[tuple[str, int]] = field(default_factory=list, init=False)
 
     def plan(self, snapshot: Snapshot, waiting: Waiting, now: float) -> Plan:
-        """Return what to start now, and, where priorities are known, who is preempted for whom starts next."""
+        """Return what to start now and, where priorities are known, which pods end for more important ones."""
         if self._nominated:
             nominated = self._start(snapshot, waiting)
             if len(nominated):
@@ -47,7 +47,7 @@ class Preempting:
         )
 
     def _start(self, snapshot: Snapshot, waiting: Waiting) -> Assignments:
-        """Return the starts of those for whom others ended a moment ago."""
+        """Return the starts of the pods for which others ended a moment ago."""
         rows = {name: row for row, name in enumerate(waiting.names)}
         left, promises, chosen = waiting.count.tolist(), Promises(snapshot, waiting), AssignmentList()
         for name, node in self._nominated:

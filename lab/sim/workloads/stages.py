@@ -246,8 +246,8 @@ def _runs(names: Sequence[tuple[str, str]]) -> Mapping[int, Rows]:
     for stage, name in enumerate(names):
         if name[0]:
             alike.setdefault(name, []).append(stage)
-    shared = [np.array(some, dtype=np.intp) for some in alike.values() if len(some) > 1]
-    return {stage: some for some in shared for stage in some.tolist()}
+    shared = [np.array(rows, dtype=np.intp) for rows in alike.values() if len(rows) > 1]
+    return {stage: rows for rows in shared for stage in rows.tolist()}
 
 
 def _output_copies(workload: Workload, machines: Machines) -> int:

@@ -83,9 +83,9 @@ class StageEstimates:
         declared = self._table.reading[classes.rows]
         inputs: list[Inputs] = list(classes.inputs)
         for row in np.flatnonzero(reading != declared).tolist():
-            one = inputs[row]
-            if isinstance(one, Shuffle):
-                inputs[row] = Shuffle(one.nodes, one.rates * (reading[row] / declared[row]))
+            class_inputs = inputs[row]
+            if isinstance(class_inputs, Shuffle):
+                inputs[row] = Shuffle(class_inputs.nodes, class_inputs.rates * (reading[row] / declared[row]))
         demand.setflags(write=False)
         reading.setflags(write=False)
         return replace(classes, demand=demand, reading=reading, inputs=inputs)

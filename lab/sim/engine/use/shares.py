@@ -1,4 +1,4 @@
-"""Which part of what they want tasks get where regular ones go first, and whom memory past its capacity kills. Pure."""
+"""How much of what they want tasks get where regular ones go first, and which are killed where memory is short. Pure."""
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def kept_cpu(node: Rows, weight: Floats, opportunistic: Mask, capacity: Floats) 
 
 
 def killed(over: float, memory: Floats, request: Floats, first: Mask, began: Floats) -> Rows:
-    """Return whom the kernel kills of the tasks of a node [P] until memory is `over` by nothing, the first first.
+    """Return which tasks of a node [P] the kernel kills, in that order, until memory is `over` its capacity no more.
 
     Those that go `first` (of the lowest class), by what they use beyond their request. Of equals the one that `began`
     last goes, of those that began together the last: so the others get on with their work.

@@ -75,11 +75,11 @@ class Tasks:
 
     def of(self, chosen: Mask | Rows) -> "Tasks":
         """Return these of them."""
-        return replace(self, **{one.name: getattr(self, one.name)[..., chosen] for one in fields(self)})
+        return replace(self, **{field.name: getattr(self, field.name)[..., chosen] for field in fields(self)})
 
     def with_more(self, more: "Tasks") -> "Tasks":
         """Return them and others after them."""
-        pairs = {one.name: (getattr(self, one.name), getattr(more, one.name)) for one in fields(self)}
+        pairs = {field.name: (getattr(self, field.name), getattr(more, field.name)) for field in fields(self)}
         return replace(self, **{name: np.concatenate(pair, axis=-1) for name, pair in pairs.items()})
 
 
@@ -254,10 +254,10 @@ class UsedTasks:
         over = self.demand[:, _MEMORY] - self.capacity[:, _MEMORY]
         victims = []
         for node in np.flatnonzero(over > 0).tolist():
-            there = np.flatnonzero(tasks.node == node)
-            request = np.where(tasks.opportunistic[there], 0.0, tasks.promised[_MEMORY, there])
-            rank = tasks.first[there], tasks.began[there]
-            victims.append(there[killed(float(over[node]), memory[there], request, *rank)])
+            on_node = np.flatnonzero(tasks.node == node)
+            request = np.where(tasks.opportunistic[on_node], 0.0, tasks.promised[_MEMORY, on_node])
+            rank = tasks.first[on_node], tasks.began[on_node]
+            victims.append(on_node[killed(float(over[node]), memory[on_node], request, *rank)])
         return np.concatenate(victims) if victims else _NO_ROWS
 
     def share(self, now: float) -> None:
@@ -270,7 +270,9 @@ class UsedTasks:
         self._want(tasks, phase, done)
         # 2. What both classes want of each machine, and which part of it they get.
         given = tasks.opportunistic
-        wanted = [self.on_nodes(some, some.want, some.want_elsewhere) for some in (tasks.of(~given), tasks.of(given))]
+        wanted = [
+            self.on_nodes(group, group.want, group.want_elsewhere) for group in (tasks.of(~given), tasks.of(given))
+        ]
         self.demand = wanted[0] + wanted[1]
         kept = self._kept() if self._cpu_weight else None
         of_class = parts(wanted[0], wanted[1], self.capacity, loss=self._loss, io_first=self._io_first, kept=kept)
@@ -311,11 +313,11 @@ class UsedTasks:
         sent: Floats = np.bincount(tasks.source, weights=elsewhere, minlength=nodes + 1)[:nodes].astype(np.float64)
         shuffling = np.flatnonzero(tasks.rates_row >= 0)
         if len(shuffling):
-            row, there = tasks.rates_row[shuffling], tasks.node[shuffling]
+            row, node = tasks.rates_row[shuffling], tasks.node[shuffling]
             away = np.maximum(tasks.elsewhere[shuffling], 1.0)
             weight = elsewhere[shuffling] / away
             sent = sent + np.bincount(row, weights=weight, minlength=len(self.rates)) @ self.rates
-            sent -= np.bincount(there, weights=weight * self.rates[row, there], minlength=nodes)
+            sent -= np.bincount(node, weights=weight * self.rates[row, node], minlength=nodes)
         total[:, _READ] += sent
         total[:, _OUT] += sent
         return total
