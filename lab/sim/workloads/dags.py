@@ -29,7 +29,7 @@ from lab.sim.workloads.workload import Job, Stage, Workload
 
 VARIATIONS = (0.76, 1.01, 1.69, 1.39)
 """Table 1: CPU, memory, network (read), disk (read)."""
-MEANS = (0.12, 0.12, 0.07, 0.07)
+MEANS = (0.12, 0.12, 0.06, 0.06)
 """Of a machine. Of CPU and memory chosen: some eight tasks run on one. Of network and disk fitted."""
 CORES, MEMORY_BYTES, DISK, NETWORK = 16, 128 * GIB, 1e9, 1.25e9
 """Of a machine, as in the paper (8.1): two quad-cores with hyperthreads, 128 GB, ten drives, 10 Gbps."""
