@@ -1,4 +1,4 @@
-"""How much of what they want tasks get where regular ones go first, and which are killed where memory is short. Pure."""
+"""How much of what they want tasks get where regular ones go first, and who is killed where memory is short. Pure."""
 
 import numpy as np
 
