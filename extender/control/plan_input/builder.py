@@ -124,7 +124,7 @@ class PlanInputBuilder:
             self._vectors.trim(len(classes))
             usage = usage_of(committed, demand, self.tree, layout.total)
             # 2. Leave out the classes that the caller names, and gangs of which pods are missing.
-            gangs = gangs_of(backlog, classes)
+            gangs = gangs_of(backlog, backlog.classes())  # a gang may have pods of several queues
             counts = [
                 0 if task_class.name in without else self._again(task_class) if task_class in refused else count
                 for task_class, count in zip(classes, ready, strict=True)

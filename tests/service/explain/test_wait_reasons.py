@@ -299,3 +299,11 @@ def test_the_cost_of_reasons_grows_with_the_pods_not_with_the_refused_ones_times
         return calls_of(lambda: reasons.reasons(*made_of))
 
     assert calls(400) < 5 * calls(100)
+
+
+def test_a_pod_of_a_group_that_was_released_counts_for_it_also_where_nothing_else_of_its_queue_is_there():
+    # The launcher never had a gate, kube-scheduler has yet to try it, and it is all that its queue has.
+    scene = Scene(node("n1"))
+    gang = {"job": "g", "group": "default/g", "least": 2}
+    scene.see(pod("launcher", queue="launchers", gates=(), **gang), pod("worker", **gang))
+    assert scene.why() == {"worker": IS_PACED}
