@@ -229,8 +229,9 @@ class _Preemptors:
     def place(self, cluster: _NodesInPlan, waiting: Waiting, kinds: Rows, counts: Counts) -> Counts:
         """Place them; return how many of each group [G] of the line."""
         placed = np.zeros(len(kinds), dtype=np.int64)
+        classes = {name: row for row, name in enumerate(waiting.names)} if self._nominated else {}
         for name, node in self._nominated:
-            task_class = waiting.names.index(name) if name in waiting.names else -1
+            task_class = classes.get(name, -1)
             groups = np.flatnonzero((kinds == task_class) & (counts > placed))
             if len(groups) and cluster.place_on(task_class, node):
                 placed[groups[0]] += 1
