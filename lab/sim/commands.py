@@ -301,7 +301,7 @@ def _show(about: str, outcomes: "Sequence[Outcome]", report: Path | None, *, as_
 
             page.write(report, about, outcomes)
     finally:
-        _print_json(outcomes) if as_json else _print_table(about, outcomes)
+        _print_json(about, outcomes) if as_json else _print_table(about, outcomes)
     if report:
         click.echo(f"report: {report.resolve()}", err=as_json)
 
@@ -324,7 +324,7 @@ def _print_table(about: str, runs: "Sequence[Outcome]") -> None:
         printed.print()
 
 
-def _print_json(runs: "Sequence[Outcome]") -> None:
+def _print_json(about: str, runs: "Sequence[Outcome]") -> None:
     from lab.sim.report import tables
 
-    click.echo(json.dumps(tables.as_json(runs)))
+    click.echo(json.dumps({"about": about} | tables.as_json(runs)))

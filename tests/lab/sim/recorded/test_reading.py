@@ -292,7 +292,10 @@ def test_a_recording_alone_is_compared_with_what_a_cluster_has_and_would_have(tm
     file = recording(tmp_path, pod("a", "j", 110, 112, 150, "n1"))
     shown = CliRunner().invoke(simulate, [f"--workload=recording:{file}", "--json", "--processes=1"])
     assert shown.exit_code == 0, shown.output
-    assert [run["policy"] for run in json.loads(shown.stdout)["runs"]] == ["recorded", "kube-default", "dovetail"]
+    document = json.loads(shown.stdout)
+    assert [run["policy"] for run in document["runs"]] == ["recorded", "kube-default", "dovetail"]
+    assert document["about"].startswith("1 pod of 1 job, as recorded in ")
+    assert document["about"].endswith("Simulated starts take 2.000 s, as was usual.")
 
 
 def test_on_other_machines_than_its_own_a_recording_is_compared_without_what_was(tmp_path):
