@@ -28,7 +28,7 @@ from extender.explain.wait_reasons import (
     gates_of_others,
     group_sizes,
 )
-from extender.planner import Near
+from extender.planner import CANNOT_READ, Near
 from extender.policy import shares
 
 LOCALITY = "locality"
@@ -188,6 +188,9 @@ def _more(name: str, value: float) -> str:
 def _too_large(case: Case) -> list[str]:
     """Return what no node that allows it offers, and the most that one does; where it fits, what its gang lacks."""
     layout, empty = case.order.snapshot.layout, case.order.snapshot.empty[case.allowed]
+    reason = case.order.why.get(case.pod.uid)
+    if reason is not None and reason.text.startswith(CANNOT_READ.text):
+        return [f"{_named(case, _holders(case))} must offer more disk read and network out, or it must declare less"]
     if (case.allowed & case.large_enough).any():
         return _too_large_gang(case)
     offered, demand = empty.max(axis=0, initial=0.0), layout.vector(case.pod.demand)
@@ -261,12 +264,16 @@ def _reserved(case: Case) -> list[str]:
 
 
 def _input(case: Case) -> list[str]:
-    """Return which disks and links it waits for: those of the nodes that hold its input, of those that are there."""
-    rows = case.order.snapshot.layout.rows
-    there = [rows[name] for name in sources(case.pod, rows)]
-    if not there:
+    """Return which disks and links it waits for: those of the nodes that hold its input."""
+    if not (there := _holders(case)):
         return []
     return [f"disk read or network out must come free on {_named(case, there)}, or network in on a node with room"]
+
+
+def _holders(case: Case) -> Sequence[int]:
+    """Return the rows of the nodes that hold its input."""
+    rows = case.order.snapshot.layout.rows
+    return [rows[name] for name in sources(case.pod, rows)]
 
 
 def _locality(case: Case) -> list[str]:

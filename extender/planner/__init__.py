@@ -20,11 +20,12 @@ from extender.planner.plan import (
 )
 from extender.planner.planning import Planner, plan_once
 from extender.planner.ratings import alignments, dag_rank, owed_to_jobs, ratings
-from extender.planner.reasons import NONE_ALLOWS, SOURCES_ARE_BUSY
+from extender.planner.reasons import CANNOT_READ, NONE_ALLOWS, SOURCES_ARE_BUSY
 from extender.planner.terms import SCORE_TERMS, ScoreTerm, Terms
 from extender.planner.tuning import Policy
 
 __all__ = [
+    "CANNOT_READ",
     "HELD_KINDS",
     "NONE_ALLOWS",
     "SCORE_TERMS",

@@ -1,8 +1,9 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from extender.cluster.waiting import Running
+from extender.cluster.waiting import Blocks, Running
 from extender.planner import WaitReason
 from tests.service.costs import elements_of
 from tests.service.planner.scenes import cluster, once, tasks
@@ -68,3 +69,12 @@ def test_the_reasons_of_many_classes_that_need_the_same_cost_one_look_at_the_nod
         return explained - plain
 
     assert looks(40) == looks(4)
+
+
+@pytest.mark.parametrize(("reading", "kind"), [(2.0, "no-room"), (3.0, "too-large")])
+def test_a_class_that_could_not_read_its_input_if_all_nodes_were_empty_is_not_told_to_wait_for_room(reading, kind):
+    # n0 holds the input, and its disk gives 2. n1 has a faster disk, and reads from n0 no faster. Both are full.
+    blocks = Blocks(np.array([[0]]), np.ones(1, dtype=bool), 2)
+    snapshot = cluster((1, 1, 2, 9, 9, 9), (1, 1, 9, 9, 9, 9), allocated=[[1, *[0] * 5]] * 2)
+    why = once(snapshot, tasks((0, 1, (1,), reading, blocks)), explain=True).held[0]
+    assert why.kind == kind
