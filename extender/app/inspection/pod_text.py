@@ -103,8 +103,8 @@ def _refusal(pod: Explanation) -> str:
     if pod.state != RELEASED:
         return pod.refusal if pod.state == OTHERS else ""
     return pod.refusal or (
-        f"scheduler {pod.scheduler} has not tried it yet; it never does where that does not run, or a ResourceClaim or "
-        "PodGroup of the pod is not there"
+        f"scheduler {pod.scheduler} has neither bound nor refused it yet: it may wait for a volume of the pod; where "
+        "it does not run, or a ResourceClaim or PodGroup of the pod is not there, it never does"
     )
 
 

@@ -34,9 +34,10 @@ def test_a_pod_that_waits_for_gates_of_others_says_so_first():
     assert text.splitlines()[0] == "Pod d/a: held by gates of others, for 3 s"
 
 
-def test_a_released_pod_that_was_not_tried_names_its_scheduler_which_may_not_run():
+def test_a_released_pod_without_an_answer_names_its_scheduler_which_may_wait_for_a_volume_or_not_run():
     text = " ".join(pod_text(Explanation("d/a", "released", 3.0, {}, 0, "dovetial")).split())
-    assert "Why it waits scheduler dovetial has not tried it yet; it never does where that does not run, or a " in text
+    assert "Why it waits scheduler dovetial has neither bound nor refused it yet: it may wait for a volume " in text
+    assert "where it does not run, or a ResourceClaim or PodGroup of the pod is not there, it never does" in text
 
 
 def test_a_pod_that_is_not_ours_is_told_by_whom_and_for_what_it_was_refused():
