@@ -11,7 +11,7 @@ import yaml
 from extender.cluster.queues import mistakes_of
 from extender.cluster.resources import DIMENSIONS, IO_DIMENSIONS, io_amounts
 from extender.errors import BadQuantity
-from extender.settings.sections import Namespaces, Rates, Settings, UsageSettings
+from extender.settings.sections import Namespaces, Rates, Settings, UsageAccess, UsageSettings
 
 _ACCEPTED = "accepted: "
 
@@ -24,6 +24,8 @@ _LOGIN_SECTION = "usage.access"
 _LONGEST_SHOWN = 200
 _OBJECT = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 """A name of an object of Kubernetes."""
+
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 _SERIES_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -235,8 +237,21 @@ def _in_usage(usage: UsageSettings) -> Iterator[str]:
         for name in needed:
             if queries.get(name) == "":
                 yield f"usage.{key}.{name}: empty; accepted: a PromQL template"
-    access = usage.access
+    yield from _in_access(usage.access)
+
+
+def _in_access(access: UsageAccess) -> Iterator[str]:
+    """Yield what is wrong with how Prometheus is told who asks; values may be secrets, so none is shown."""
     if access.token_file and access.username:
         yield "usage.access: tokenFile and username; accepted: one of them"
+    if access.password_file and not access.username:
+        yield "usage.access: passwordFile without username; accepted: both"
+    sent = {"username": access.username, **{f"headers.{name}": text for name, text in access.headers.items()}}
+    for key, text in sent.items():
+        if not (text.isascii() and text.isprintable()):
+            yield f"{_LOGIN_SECTION}.{key}: (not shown); accepted: ASCII text on one line"
+    for name in access.headers:
+        if not _HEADER.fullmatch(name):
+            yield f"usage.access.headers: {name!r} cannot be a header; accepted: such as X-Scope-OrgID"
     if bool(access.cert_file) != bool(access.key_file):
         yield "usage.access: certFile and keyFile; accepted: both or neither"

@@ -423,6 +423,13 @@ def test_a_target_for_locality_is_taken_with_the_wait_that_holds_until_it_is_kno
         ("{podQueries: {time: ''}}", "usage.podQueries.time: empty; accepted: a PromQL template"),
         ("{access: {tokenFile: /t, username: me}}", "usage.access: tokenFile and username; accepted: one of them"),
         ("{access: {certFile: /c}}", "usage.access: certFile and keyFile; accepted: both or neither"),
+        ("{access: {passwordFile: /p}}", "usage.access: passwordFile without username; accepted: both"),
+        ('{access: {username: "m\\xE9"}}', "usage.access.username: (not shown); accepted: ASCII text on one line"),
+        (
+            '{access: {headers: {X-Scope-OrgID: "me\\n"}}}',
+            "usage.access.headers.X-Scope-OrgID: (not shown); accepted: ASCII text on one line",
+        ),
+        ("{access: {headers: {a b: me}}}", "usage.access.headers: 'a b' cannot be a header; accepted: such as X-Scope"),
         ("{intervalSeconds: 0}", "usage.intervalSeconds: 0: accepted: a number, 1 to 600"),
         ("{access: {token: x}}", "usage.access.token: (not shown): there is no such setting; accepted: tokenFile"),
     ],
