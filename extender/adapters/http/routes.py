@@ -56,10 +56,10 @@ class _Posts:
         verb = self._answers.get(environ["PATH_INFO"])
         if verb is None:
             return self._otherwise(environ, start_response)
-        if environ["REQUEST_METHOD"] != "POST":
-            return _replied(
-                start_response, HTTPStatus.METHOD_NOT_ALLOWED, _error(verb[0], BadRequest("accepted: POST"))
-            )
+        if (method := environ["REQUEST_METHOD"]) != "POST":
+            body = _error(verb[0], BadRequest("accepted: POST"))
+            replied = _replied(start_response, HTTPStatus.METHOD_NOT_ALLOWED, body, ("Allow", "POST"))
+            return [] if method == "HEAD" else replied  # a body would be taken for the next reply
         status, body = self._answer(*verb, environ["wsgi.input"].read())
         return _replied(start_response, status, body)
 
@@ -81,8 +81,8 @@ class _Posts:
         return status, body
 
 
-def _replied(start_response: "StartResponse", status: HTTPStatus, body: bytes) -> list[bytes]:
-    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+def _replied(start_response: "StartResponse", status: HTTPStatus, body: bytes, *more: tuple[str, str]) -> list[bytes]:
+    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body))), *more]
     start_response(f"{status.value} {status.phrase}", headers)
     return [body]
 

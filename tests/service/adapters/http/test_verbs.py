@@ -297,6 +297,14 @@ def test_a_mistake_of_ours_is_500_and_the_next_request_is_answered():
     assert extender.post("filter", body).status_code == 200
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT"])
+def test_a_verb_is_posted_and_any_other_method_is_refused_with_a_body_unless_only_the_head_is_wanted(method):
+    reply = Extender("a").client.open("/filter", method=method)
+    assert (reply.status_code, reply.headers["Allow"]) == (405, "POST")
+    said = b"" if method == "HEAD" else b'{"Error":"dovetail: filter: accepted: POST"}'
+    assert reply.get_data() == said, "what follows a head is taken for the next reply"
+
+
 def test_refusals_are_counted_by_reason():
     extender = Extender("a", "b")
     for name in ("a", "b"):
