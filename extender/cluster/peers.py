@@ -25,7 +25,7 @@ class PodTerm(msgspec.Struct, frozen=True, omit_defaults=True):
     def selects(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Say whether the term is about a pod with these labels."""
         known = namespace in self.namespaces or EVERY_NAMESPACE in self.namespaces
-        return known and self.selector is not None and all(one.met("", labels) for one in self.selector)
+        return known and self.selector is not None and all(requirement.met("", labels) for requirement in self.selector)
 
 
 class TopologySpread(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -64,7 +64,7 @@ class Peers(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def terms(self) -> tuple[PodTerm, ...]:
         """All terms about pods."""
-        return (*self.away, *self.near, *(one.term for one in self.spread))
+        return (*self.away, *self.near, *(constraint.term for constraint in self.spread))
 
 
 ALONE = Peers()
@@ -72,4 +72,4 @@ ALONE = Peers()
 
 def looked_at(peers: Peers) -> set[str]:
     """Return the labels of pods that the terms look at."""
-    return {one.key for term in peers.terms for one in term.selector or ()}
+    return {requirement.key for term in peers.terms for requirement in term.selector or ()}

@@ -30,17 +30,17 @@ class Services:
 
     def select(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Say whether a pod with these labels is one of a Service of its namespace."""
-        there = self._by_namespace.get(namespace, {})
-        return any(one.selector and one.selector.items() <= labels.items() for one in there.values())
+        services = self._by_namespace.get(namespace, {})
+        return any(service.selector and service.selector.items() <= labels.items() for service in services.values())
 
     def _set(self, name: str, service: Service | None) -> None:
         namespace = _namespace(name)
-        there = {**self._by_namespace.get(namespace, {})}
-        there.pop(name, None)
+        services = {**self._by_namespace.get(namespace, {})}
+        services.pop(name, None)
         if service is not None:
-            there[name] = service
-        others = {name: services for name, services in self._by_namespace.items() if name != namespace}
-        self._by_namespace = {**others, namespace: there} if there else others
+            services[name] = service
+        others = {name: known for name, known in self._by_namespace.items() if name != namespace}
+        self._by_namespace = {**others, namespace: services} if services else others
 
 
 def _namespace(name: str) -> str:

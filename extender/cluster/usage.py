@@ -34,7 +34,7 @@ class Samples(dict[str, Sample]):
         super().__init__(samples)
         amounts = [sample.amounts for sample in self.values()]
         # Column by column: a list for each of many samples would keep the garbage collector busy.
-        columns = [[one.get(name, np.nan) for one in amounts] for name in DIMENSIONS]
+        columns = [[measured.get(name, np.nan) for measured in amounts] for name in DIMENSIONS]
         self.amounts = np.array(columns, dtype=np.float64).T
         self.since = np.array([sample.since for sample in self.values()], dtype=np.float64)
         self.at = np.array([sample.at for sample in self.values()], dtype=np.float64)

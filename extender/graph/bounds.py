@@ -182,7 +182,7 @@ def _best_of(arrivals: list[_Arrival]) -> list[_Arrival]:
     """Return the longest arrivals, by barrier and without."""
     best: list[_Arrival] = []
     for barrier in (True, False):
-        those = [arrival for arrival in arrivals if arrival[0] is barrier]
-        if those:
-            best.append((barrier, max(arrival[1] for arrival in those), max(arrival[2] for arrival in those)))
+        alike = [arrival for arrival in arrivals if arrival[0] is barrier]
+        if alike:
+            best.append((barrier, max(arrival[1] for arrival in alike), max(arrival[2] for arrival in alike)))
     return best

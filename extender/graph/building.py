@@ -168,7 +168,7 @@ class _Search:
 
     def _reversed(self, begins: Sequence[Floats]) -> Ranks:
         """Return the order in which the tasks end, the last first."""
-        return [-(those + stage.seconds) for those, stage in zip(begins, self._dag.stages, strict=True)]
+        return [-(starts + stage.seconds) for starts, stage in zip(begins, self._dag.stages, strict=True)]
 
     def _over(self) -> bool:
         return self._span <= self._bounds.tightest * _MEETS or self._effort <= 0 or self._ended()
@@ -228,8 +228,8 @@ class _Search:
             if placed is None:
                 return None
             self._trouble |= trouble
-            for row, those in placed.begins.items():
-                begins[row] = those - placed.first + offset
+            for row, starts in placed.begins.items():
+                begins[row] = starts - placed.first + offset
             offset += placed.span
         return begins
 
@@ -267,9 +267,9 @@ class _Search:
 
 def _settled(ranks: Ranks) -> Ranks:
     """Return the same order by whole numbers: equal ranks stay equal."""
-    everything = np.concatenate([np.asarray(those, dtype=float) for those in ranks])
+    everything = np.concatenate([np.asarray(of_stage, dtype=float) for of_stage in ranks])
     _, places = np.unique(everything, return_inverse=True)
-    ends = np.cumsum([len(those) for those in ranks])[:-1]
+    ends = np.cumsum([len(of_stage) for of_stage in ranks])[:-1]
     return [part.astype(float) for part in np.split(places, ends)]
 
 

@@ -19,7 +19,7 @@ class Moves:
     def __init__(self, dag: Dag, random: np.random.Generator, begins: Sequence[Floats]) -> None:
         """Take when each task began: for each stage [T]."""
         self._random = random
-        self._first = np.array([those.min() for those in begins])
+        self._first = np.array([starts.min() for starts in begins])
         self._critical = critical(dag, begins)
 
     def of(self, ranks: Ranks) -> Ranks:
@@ -46,7 +46,7 @@ class Moves:
             tasks = np.argsort(np.argsort(shifted)) >= random.integers(1, len(shifted))
         beside = -0.5 if early else random.choice((-0.5, 0.5))
         shifted[tasks] += place - float(shifted[tasks].min()) + beside
-        return [shifted if row == stage else those for row, those in enumerate(ranks)]
+        return [shifted if row == stage else of_stage for row, of_stage in enumerate(ranks)]
 
     def _mixed(self, ranks: Ranks, stage: int, other: int) -> Ranks:
         """Return ranks in which the tasks of two stages alternate, over all that both take up."""
@@ -61,14 +61,14 @@ class Moves:
 
 def critical(dag: Dag, begins: Sequence[Floats]) -> list[int]:
     """Return the stages along which the run goes back from its end: each began when the next before it ended."""
-    ends = [those + stage.seconds for those, stage in zip(begins, dag.stages, strict=True)]
-    row = int(np.argmax([those.max() for those in ends]))
+    ends = [starts + stage.seconds for starts, stage in zip(begins, dag.stages, strict=True)]
+    row = int(np.argmax([of_stage.max() for of_stage in ends]))
     moment = float(begins[row][ends[row].argmax()])
     chain = [row]
     while moment > 0:
         parents = [edge.row for edge in dag.parents[row]]
         rows = [*parents, *range(len(dag))]
-        row = next((one for one in rows if _before(begins[one], ends[one], moment).any()), -1)
+        row = next((earlier for earlier in rows if _before(begins[earlier], ends[earlier], moment).any()), -1)
         if row < 0:
             break
         chain.append(row)

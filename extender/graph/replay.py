@@ -109,7 +109,7 @@ class Replay:
 
     def run(self, ranks: Ranks, most: float = np.inf) -> Replayed:
         """Return what becomes of the DAG by these ranks; a run that must end later than `most` is given up."""
-        return _Run(self, ranks, [self._line(row, those) for row, those in enumerate(ranks)], most).through()
+        return _Run(self, ranks, [self._line(row, of_stage) for row, of_stage in enumerate(ranks)], most).through()
 
     def by_alignment(self, most: float = np.inf) -> Replayed:
         """Return what becomes of the DAG if the task starts next that is best aligned with what is free."""
@@ -406,4 +406,4 @@ def replay(dag: Dag, machines: Machines, ranks: Ranks | None) -> Replayed:
 def say_nothing(ranks: Ranks) -> bool:
     """Return whether all ranks are equal."""
     first = ranks[0].item(0)
-    return all(bool((those == first).all()) for those in ranks)
+    return all(bool((of_stage == first).all()) for of_stage in ranks)

@@ -84,9 +84,9 @@ def stranded(free: Floats, usual: UsualPods) -> Floats:
     fits = np.logical_and.reduce(enough, axis=0)
     for device, column in enumerate(usual.devices.tolist()):
         unit, part = usual.unit.item(device), usual.part[device]
-        there = np.maximum(free[:, column], 0.0)
-        lost += there * (1.0 - fits @ part) / unit
-        rest = there % unit
+        devices_free = np.maximum(free[:, column], 0.0)
+        lost += devices_free * (1.0 - fits @ part) / unit
+        rest = devices_free % unit
         if rest.any():
             lost += rest * ((fits & (rest[:, np.newaxis] < usual.asked[device])) @ part) / unit
     return lost
@@ -102,12 +102,12 @@ def sought(asked: Floats, may: Mask, capacity: Floats) -> Floats:
     """
     more = np.zeros(capacity.shape)
     for device, offered in enumerate(capacity.T):
-        there, reach = (offered > 0) & may.any(axis=0), may @ offered
+        offering, reach = (offered > 0) & may.any(axis=0), may @ offered
         wanted = np.where(reach > 0, asked[:, device], 0.0)
         if wanted.any():
             each = wanted / wanted.sum() * offered.sum() / np.where(reach > 0, reach, 1.0)
             by_node = each @ may
-            more[there, device] = by_node[there] - by_node[there].min()
+            more[offering, device] = by_node[offering] - by_node[offering].min()
     return more
 
 
@@ -149,12 +149,12 @@ class StrandedMore:
 
     def __call__(self, demand: Floats, free: Floats, rows: Rows | None = None) -> Floats:
         """Return it for a pod's `demand` [R] on the nodes of these rows [K], or on all; each has `free` [K, R]."""
-        there = slice(None) if rows is None else rows
+        places = slice(None) if rows is None else rows
         with self._lock:
             # 1. Take note of the nodes that have changed.
             if self._free is None:
                 self._free = np.full((len(self._changes), free.shape[1]), np.nan)
-            changed = np.flatnonzero(free != self._free[there])
+            changed = np.flatnonzero(free != self._free[places])
             if len(changed):
                 new = np.unique(changed // free.shape[1])
                 at = new if rows is None else rows[new]
@@ -162,12 +162,12 @@ class StrandedMore:
                 self._changes[at] += 1
             # 2. Work out what is not known of them, for a pod that asks for so much.
             more, known = self._of(demand[self.usual.columns].tobytes())
-            old = np.flatnonzero(known[there] != self._changes[there])
+            old = np.flatnonzero(known[places] != self._changes[places])
             if len(old):
                 at = old if rows is None else rows[old]
                 more[at] = lost_more(demand, free[old], self._sought[at], self.usual)
                 known[at] = self._changes[at]
-            return np.array(more[there])
+            return np.array(more[places])
 
     def _of(self, asked: bytes) -> tuple[Floats, Counts]:
         """Return what is kept for pods that ask for so much [N], and as of which change of each node [N]."""

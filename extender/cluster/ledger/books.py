@@ -46,8 +46,8 @@ class Books:
             waiting = (pod for pod in self.nominated.values() if not pod.leaving and pod.uid not in self.flights)
             self._nominations = nominations_of(waiting, self.layout)
         if self._opportunistic_changed:
-            there = self.held.opportunistic
-            changes = {uid: self.pods[uid] if uid in there else None for uid in self._opportunistic_changed}
+            opportunistic = self.held.opportunistic
+            changes = {uid: self.pods[uid] if uid in opportunistic else None for uid in self._opportunistic_changed}
             self._opportunistic = self._opportunistic.after(changes)
             self._opportunistic_changed.clear()
         return Snapshot(

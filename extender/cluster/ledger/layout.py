@@ -156,7 +156,7 @@ def _soft_taints(nodes: Sequence[Node], first: int = 0) -> dict[tuple[Taint, ...
     for row, node in enumerate(nodes, first):
         if soft := _soft_taints_of(node):
             rows[soft].append(row)
-    return {taints: np.array(there, dtype=np.intp) for taints, there in rows.items()}
+    return {taints: np.array(places, dtype=np.intp) for taints, places in rows.items()}
 
 
 def _with_more(

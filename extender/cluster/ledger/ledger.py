@@ -220,8 +220,8 @@ class Ledger:
     def holding(self, node: str, *, below: int) -> list[Pod]:
         """Return the pods of a priority below this that hold this node."""
         with self._changed:
-            there = [self._books.pods[uid] for uid in self._books.held.on(node)]
-            return [pod for pod in there if pod.priority < below]
+            pods = [self._books.pods[uid] for uid in self._books.held.on(node)]
+            return [pod for pod in pods if pod.priority < below]
 
     def below(self, priority: int) -> Floats:
         """Return what pods of a lower priority hold, by the rows of the current layout [N, R]."""

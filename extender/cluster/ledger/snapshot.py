@@ -97,8 +97,8 @@ class OpportunisticPods:
     def _rows(self) -> PodRows:
         if not self._changes:
             return self._known
-        there = (pod for pod in self._changes.values() if pod is not None and pod.holds in self.layout.rows)
-        come = sorted(there, key=lambda pod: pod.uid)
+        holding = (pod for pod in self._changes.values() if pod is not None and pod.holds in self.layout.rows)
+        come = sorted(holding, key=lambda pod: pod.uid)
         return self._known.changed(self._changes.keys(), _rows_of(come, self.layout))
 
     @cached_property

@@ -114,8 +114,10 @@ class Pseudonyms:
         return Peers(
             away=tuple(map(self._pod_term, peers.away)),
             near=tuple(map(self._pod_term, peers.near)),
-            spread=tuple(msgspec.structs.replace(one, term=self._pod_term(one.term)) for one in peers.spread),
-            ports=tuple(msgspec.structs.replace(one, address=self._name(one.address)) for one in peers.ports),
+            spread=tuple(
+                msgspec.structs.replace(constraint, term=self._pod_term(constraint.term)) for constraint in peers.spread
+            ),
+            ports=tuple(msgspec.structs.replace(port, address=self._name(port.address)) for port in peers.ports),
         )
 
     def _pod_term(self, term: PodTerm) -> PodTerm:
