@@ -19,6 +19,10 @@ class BadQuantity(DovetailError, ValueError):
     """A quantity is malformed, negative, or too large to exist."""
 
 
+class TooLarge(BadQuantity):
+    """A quantity is a number that nothing has so much of."""
+
+
 class BadAnnotation(DovetailError):
     """An annotation of ours cannot be understood."""
 

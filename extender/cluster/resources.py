@@ -10,7 +10,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from extender.cluster.pods.limits import LONGEST_NUMBER
-from extender.errors import BadQuantity
+from extender.errors import BadQuantity, TooLarge
 
 Amounts = Mapping[str, float]
 """Dimension -> amount in its unit. A dimension that is absent is not asked for, or not declared."""
@@ -50,7 +50,7 @@ _SUFFIXES |= {
 def parse_quantity(text: object, *, per_unit: int = 1) -> float:
     """Return the amount that a Kubernetes quantity names, times `per_unit`, rounded up to a whole number.
 
-    Raises BadQuantity where it is malformed, too long, negative, or 2**53 and above.
+    Raises BadQuantity where it is malformed, too long or negative, TooLarge where it is 2**53 and above.
     """
     written = text if isinstance(text, str) else str(text)
     if len(written) > LONGEST_NUMBER:
@@ -63,7 +63,7 @@ def parse_quantity(text: object, *, per_unit: int = 1) -> float:
     if amount < 0:
         raise BadQuantity(f"{text!r} is negative; accepted: zero or more")
     if amount >= LARGEST:
-        raise BadQuantity(f"{text!r} is too large; accepted: below {LARGEST / per_unit:.16g}")
+        raise TooLarge(f"{text!r} is too large; accepted: below {LARGEST / per_unit:.16g}")
     return float(math.ceil(amount))
 
 

@@ -11,8 +11,8 @@ from extender.adapters.usage.looks import MOST_NAMED, UsageLook
 from extender.adapters.usage.templates import TIME
 from extender.adapters.usage.trust import SampleLimits, Tally, Values, judged
 from extender.cluster.model import Node, Pod
-from extender.cluster.resources import CPU, MEMORY, parse_quantity
-from extender.errors import BadQuantity, ClusterError, UsageError
+from extender.cluster.resources import CPU, LARGEST, MEMORY, parse_quantity
+from extender.errors import ClusterError, TooLarge, UsageError
 
 NODES, PODS = "/apis/metrics.k8s.io/v1beta1/nodes", "/apis/metrics.k8s.io/v1beta1/pods"
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 1e-6, "\u00b5s": 1e-6, "ns": 1e-9}
@@ -98,14 +98,13 @@ def _add(total: dict[str, float], values: Values) -> None:
 
 
 def _amount(usage: Mapping[str, str], name: str, per_unit: int) -> float:
-    """Return an amount; a negative one stays so, and is judged like any other."""
+    """Return an amount; one that is negative or absurd (-1 in 64 bits) is judged like any other, by its node alone."""
     text = usage[name]
     try:
-        return parse_quantity(text, per_unit=per_unit)
-    except BadQuantity:
-        if text.startswith("-"):
-            return -parse_quantity(text[1:], per_unit=per_unit)
-        raise
+        amount = parse_quantity(text.removeprefix("-"), per_unit=per_unit)
+    except TooLarge:
+        amount = LARGEST
+    return -amount if text.startswith("-") else amount
 
 
 def _seconds(duration: str) -> float:

@@ -85,6 +85,14 @@ def test_a_node_that_is_not_there_or_stale_or_negative_is_left_out():
     assert look([node("a", cpu="-5m"), node("b")]).usage.problems == {"a": "cpu is negative"}
 
 
+def test_an_absurd_amount_of_one_node_or_pod_leaves_out_its_node_alone():
+    absurd = look([node("a", memory="18446744073709551615"), node("b")])  # -1 in 64 bits
+    assert absurd.usage.problems == {"a": "memory is absurd: far more than there is"}
+    of_pod = look([node("a"), node("b")], [pod("two", "18446744073709551615")])
+    assert of_pod.usage.problems == {"a": "pods' cpu is absurd: far more than there is"}
+    assert look([node("a", memory="-9223372036854775808"), node("b")]).usage.problems == {"a": "memory is negative"}
+
+
 def test_nodes_that_are_not_ours_are_strangers():
     found = look([node("a"), node("b"), node("z")])
     assert (found.strangers, found.named) == (1, ("z",))
