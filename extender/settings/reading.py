@@ -1,5 +1,6 @@
 """Reads a settings document. One with mistakes is not read at all: every mistake is named."""
 
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -105,14 +106,15 @@ class _NoDuplicates(yaml.SafeLoader):
             raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys: list[object] = []
+        keys: set[Hashable] = set()
         for key_node, _ in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":
                 raise yaml.constructor.ConstructorError(
                     None, None, "merge keys (<<) are not accepted", key_node.start_mark
                 )
             key = self.construct_object(key_node, deep=True)
-            if key in keys:
-                raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands twice", key_node.start_mark)
-            keys.append(key)
+            if isinstance(key, Hashable):  # what is not is refused below
+                if key in keys:
+                    raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands twice", key_node.start_mark)
+                keys.add(key)
         return super().construct_mapping(node, deep)

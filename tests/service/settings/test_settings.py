@@ -8,7 +8,7 @@ import yaml
 from extender.cluster.model import CapacityRule
 from extender.cluster.queues import Queue
 from extender.errors import SettingsError
-from extender.settings import Settings, defaults, load, parse
+from extender.settings import Settings, defaults, document_of, load, parse
 
 HEAD = "apiVersion: dovetail.dev/v1alpha1\nkind: DovetailConfiguration\n"
 
@@ -295,6 +295,27 @@ def test_a_key_that_stands_twice_is_refused(settings_file, text):
     path = settings_file(HEAD + text)
     with pytest.raises(SettingsError, match=r"stands twice"):
         load(path)
+
+
+def test_a_key_is_not_compared_with_all_others_to_see_whether_it_stands_twice(monkeypatch):
+    compared = []
+
+    class Key(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            compared.append(other)
+            return str.__eq__(self, other)
+
+    monkeypatch.setitem(yaml.SafeLoader.yaml_constructors, "tag:yaml.org,2002:str", lambda _, node: Key(node.value))
+    document_of("".join(f"key{number}: 1\n" for number in range(100)), "settings")
+    assert len(compared) < 100
+
+
+@pytest.mark.parametrize("key", ["[1]", "{a: 1}", "[[1]]", "!!python/tuple [1]"])
+def test_a_key_that_is_no_word_is_refused(settings_file, key):
+    with pytest.raises(SettingsError, match="cannot be read as YAML: line 3, column"):
+        load(settings_file(f"{HEAD}? {key}\n: 1\n"))
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
