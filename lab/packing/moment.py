@@ -101,7 +101,7 @@ def moment_of(checkpoint: Checkpoint, source: str, more: Sequence[str] = ()) -> 
 def _not_modelled(pods: Sequence[PodLine]) -> list[str]:
     """Return what the recording does not hold of its pods, each with how many have it."""
     counts = Counter(name for pod in pods for name in pod.unwritten)
-    return [f"{_UNWRITTEN.get(name, name)} ({count} pods)" for name, count in sorted(counts.items())]
+    return [f"{_UNWRITTEN.get(name, name)} ({many(count, 'pod')})" for name, count in sorted(counts.items())]
 
 
 def _resident(pod: PodLine, node: str) -> Resident:

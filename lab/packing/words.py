@@ -14,7 +14,8 @@ _NAMED = 5
 
 def words(report: PackingReport) -> Iterator[str]:
     """Yield the report's lines."""
-    yield f"{report.source}: {report.machines} nodes, {report.tasks} tasks in {report.classes} classes."
+    classes = f"{report.classes:,} class{'' if report.classes == 1 else 'es'}"
+    yield f"{report.source}: {many(report.machines, 'node')}, {many(report.tasks, 'task')} in {classes}."
     if report.now is not None:
         yield ""
         yield "Now:"
@@ -33,8 +34,9 @@ def words(report: PackingReport) -> Iterator[str]:
 
 def _drained(drain: Drained) -> Iterator[str]:
     if drain.nodes:
-        idle = f" ({drain.idle} of them hold no pod that would have to go)" if drain.idle else ""
-        yield f"  Any one of {len(drain.nodes)} nodes could be drained now{idle}: {_some(drain.nodes)}."
+        idle = f" (no pod would have to go from {drain.idle:,})" if drain.idle else ""
+        any_ = "One node" if len(drain.nodes) == 1 else f"Any one of {len(drain.nodes):,} nodes"
+        yield f"  {any_} could be drained now{idle}: {_some(drain.nodes)}."
     else:
         yield "  No node could be drained now."
     for obstacle in drain.obstacles:
@@ -54,7 +56,7 @@ def _under(report: PackingReport, under: Under) -> Iterator[str]:
             some = f"{compacted.disagree} of {compacted.neighbours} neighbouring sizes"
             yield f"  Packing is not monotone: {some} disagree."
     if under.pending:
-        yield f"  On all {report.machines} nodes {under.pending} tasks find no place."
+        yield f"  All nodes together ({report.machines:,}) have no place for {many(under.pending, 'task')}."
     yield from _holes(under.holes)
     for grown in under.inflated:
         more = "" if grown.factor < MOST else " and more"

@@ -65,7 +65,7 @@ def test_without_rights_volumes_are_named_and_their_pods_counted():
     found = read_cluster(Server(**CLUSTER), Settings(), "here")
     assert found.problem.classes.masks.tolist() == [[True, True]]
     assert found.not_modelled == [
-        "volumes by claims: the nodes that they are tied to (1 pods)",
+        "volumes by claims: the nodes that they are tied to (1 pod)",
         *NEVER_MODELLED,
         "claims and volumes (GET /api/v1/persistentvolumeclaims: forbidden)",
     ]

@@ -87,7 +87,7 @@ def test_ports_and_labels_of_pods_that_leave_with_their_node_keep_others_away():
 def test_what_is_not_modelled_is_named_with_how_many_pods_have_it():
     pods = [pod_line("a", unwritten=("volumes", "schedule-anyway")), pod_line("b", unwritten=("volumes",))]
     assert moment([node_line("n0")], pods).not_modelled == [
-        "topology spread that need not be met (ScheduleAnyway) (1 pods)",
+        "topology spread that need not be met (ScheduleAnyway) (1 pod)",
         "volumes by claims: the nodes that they are tied to (2 pods)",
         *NEVER_MODELLED,
     ]

@@ -40,7 +40,7 @@ def run(*arguments):
 def test_the_report_says_how_many_nodes_would_do_and_how_much_more_would_fit(recording):
     result = run(recording, "--compare", "stock,dovetail")
     assert result.exit_code == 0, result.output
-    assert "10 nodes, 20 tasks in 1 classes." in result.stdout
+    assert "10 nodes, 20 tasks in 1 class." in result.stdout
     assert "Allocated: CPU 50.0 %, memory 25.0 %." in result.stdout
     assert "This workload fits on 5 of your 10 nodes (90th percentile of 11 trials, range 5 to 5)." in result.stdout
     assert "No placement needs fewer than 5 on the same draws." in result.stdout
@@ -103,7 +103,7 @@ def test_nodes_that_could_be_drained_are_said_and_what_stands_in_the_way_of_othe
         b"".join(map(encoded, [Begin(1.0), Checkpoint(2.0, nodes, [_pod("p", "web", 1000.0, GIB, "n1")])]))
     )
     output = run(file, "--trials", "1").stdout
-    assert "Any one of 1 nodes could be drained now (1 of them hold no pod that would have to go): n0." in output
+    assert "One node could be drained now (no pod would have to go from 1): n0." in output
     assert "1 cannot be, as nobody would make its pod again: it has no controller; the first: n1: shop/p." in output
 
 
@@ -114,7 +114,7 @@ def test_a_workload_that_is_too_large_is_said_to_need_more_such_nodes(tmp_path):
     file.write_bytes(b"".join(map(encoded, [Begin(1.0), Checkpoint(2.0, nodes, pods)])))
     output = run(file, "--tau", "0", "--trials", "1").stdout
     assert "This workload does not fit on your 1 nodes; it fits on 3 such nodes." in output
-    assert "On all 1 nodes 5 tasks find no place." in output
+    assert "All nodes together (1) have no place for 5 tasks." in output
     assert "times itself" not in output
 
 
