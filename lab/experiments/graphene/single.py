@@ -77,7 +77,7 @@ class MeasuredDags:
 def perform(run: SingleRun, tell: Tell) -> MeasuredDags:
     """Build the orders of all its DAGs."""
     random = np.random.default_rng(run.seed)
-    found, spans, overbooked, drawn = [], list[dict[str, float]](), list[dict[str, float]](), []
+    measures, spans, overbooked, drawn = [], list[dict[str, float]](), list[dict[str, float]](), []
     for number in range(run.dags):
         one = draw(random)
         machines = share(one.dag, run.load)
@@ -86,11 +86,11 @@ def perform(run: SingleRun, tell: Tell) -> MeasuredDags:
         seconds = time.process_time() - begin
         spans.append(within(one.dag, machines, run.seed))
         overbooked.append(beyond(one.dag, machines, run.seed))
-        found.append((order.span, order.bounds.tightest, order.bounds.new_lb, seconds))
+        measures.append((order.span, order.bounds.tightest, order.bounds.new_lb, seconds))
         tasks = int(one.dag.count.sum())
         drawn.append((one.depth, one.tree, one.parts, *work_lies(one.dag), len(one.dag), tasks, machines.count))
         tell(number + 1, run.dags)
-    ours, tightest, new_lb, seconds_of = np.array(found).T
+    ours, tightest, new_lb, seconds_of = np.array(measures).T
     return MeasuredDags(
         ours, _by_name(spans), _by_name(overbooked), tightest, new_lb, seconds_of, np.array(drawn, dtype=float)
     )
@@ -105,7 +105,8 @@ def work_lies(dag: Dag) -> tuple[float, float]:
     work = asked[:, asked.sum(axis=0).argmax()]
     first = [not edges for edges in dag.parents]
     path = orders.path_to_end(dag, dag.longest)
-    row, on_path = int(path.argmax()), [int(path.argmax())]
+    row = int(path.argmax())
+    on_path = [row]
     while dag.children[row]:
         row = max((edge.row for edge in dag.children[row]), key=lambda child: float(path[child]))
         on_path.append(row)
