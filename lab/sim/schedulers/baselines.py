@@ -14,14 +14,15 @@ the makespan and the mean job time by less than 1 %.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.arrays import Counts, Floats, Mask, Rows
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.waiting import Jobs, Waiting
+from extender.cluster.resources import DISK_READ_INDEX
+from extender.cluster.waiting import Jobs, TaskOrder, Waiting
 from extender.planner import Assignments
 from lab.sim.schedulers.promises import Promises
 
@@ -295,12 +296,29 @@ def in_job_order(waiting: Waiting, rows: Rows) -> Rows:
 
     A job manager that asks for its tasks in this order: the scheduler only sees what comes first.
     """
-    order = waiting.order
-    if order is None:
+    if waiting.order is None:
         return rows
+    return rows[np.argsort(-next_priorities(waiting.order, rows), kind="stable")]
+
+
+def next_priorities(order: TaskOrder, rows: Rows) -> Floats:
+    """Return the priority of the next task of each of these classes, of which tasks wait [K]; 0 without an order."""
     places = order.next[rows]
-    priority = np.where(places >= 0, order.priority[places], 0.0)
-    return rows[np.argsort(-priority, kind="stable")]
+    return np.where(places >= 0, order.priority[places], 0.0)
+
+
+def carried_out(chosen: Assignments, snapshot: Snapshot, waiting: Waiting) -> tuple[Snapshot, Waiting]:
+    """Return what there is, and what waits, once these have started; what they read counts on their own machine."""
+    if not len(chosen):
+        return snapshot, waiting
+    taken = waiting.demand[chosen.task_class].copy()
+    taken[:, DISK_READ_INDEX] += waiting.reading[chosen.task_class]
+    allocated, by_job = snapshot.allocated.copy(), waiting.jobs.allocated.copy()
+    np.add.at(allocated, chosen.node, taken)
+    np.add.at(by_job, waiting.job[chosen.task_class], taken)
+    count = waiting.count - np.bincount(chosen.task_class, minlength=len(waiting.count))
+    jobs = replace(waiting.jobs, allocated=by_job)
+    return replace(snapshot, allocated=allocated), replace(waiting, count=count, jobs=jobs)
 
 
 def drawing(seed: int, now: float) -> np.random.Generator:

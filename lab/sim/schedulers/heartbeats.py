@@ -14,6 +14,7 @@ from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.resources import CPU_INDEX, MEMORY_INDEX
 from extender.cluster.waiting import Waiting
 from extender.planner import Assignments, Plan, Scheduler
+from lab.sim.schedulers.baselines import carried_out
 
 _SLOTS = np.array([CPU_INDEX, MEMORY_INDEX])
 _PHASES = 100
@@ -41,18 +42,18 @@ class Heartbeats:
         phases = int(self._phase.max(initial=0)) + 1
         step = self._seconds / phases
         tick = int(np.floor(now / step + _SAME))
-        plan, remaining, allocated = _NOTHING, waiting, snapshot.allocated
+        plan, later, remaining = _NOTHING, snapshot, waiting
         # 2. Plan on the machines that report at this tick, once.
         if tick > self._last and now - tick * step <= _SAME * step * phases:
             self._last = tick
             reports = self._phase == tick % phases
             plan = self._inner.plan(replace(snapshot, allocated=_full_but(reports, snapshot)), waiting, now)
-            remaining, allocated = _after(plan, waiting, allocated)
+            later, remaining = carried_out(plan.assignments, snapshot, waiting)
             self._passed_over = plan.again_at < np.inf
         # 3. Come back at the next tick if a job was passed over, else when a machine with room reports.
         if self._passed_over:
             return replace(plan, again_at=(tick + 1) * step)
-        rooms = self._phase[_with_room(replace(snapshot, allocated=allocated), remaining)]
+        rooms = self._phase[_with_room(later, remaining)]
         again = tick + 1 + ((rooms - tick - 1) % phases).min(initial=phases) if len(rooms) else np.inf
         return replace(plan, again_at=float(again * step))
 
@@ -73,17 +74,6 @@ def _full_but(reports: Mask, snapshot: Snapshot) -> NDArray[np.float64]:
     hidden = np.ix_((~reports).nonzero()[0], _SLOTS)
     allocated[hidden] = snapshot.layout.capacity[hidden]
     return allocated
-
-
-def _after(plan: Plan, waiting: Waiting, allocated: NDArray[np.float64]) -> tuple[Waiting, NDArray[np.float64]]:
-    """Return what still waits, and what is allocated, once a plan is carried out."""
-    chosen = plan.assignments
-    if not len(chosen):
-        return waiting, allocated
-    allocated = allocated.copy()
-    np.add.at(allocated, chosen.node, waiting.demand[chosen.task_class])
-    started = np.bincount(chosen.task_class, minlength=len(waiting.count))
-    return replace(waiting, count=waiting.count - started), allocated
 
 
 def _with_room(snapshot: Snapshot, waiting: Waiting) -> Mask:
