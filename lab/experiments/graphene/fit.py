@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from extender.arrays import Floats
-from lab.experiments.graphene.table7 import PAPER, beyond, rows, share, within
+from lab.experiments.graphene.table7 import PAPER, beyond, rows, share, with_paper, within
 from lab.sim.workloads.dags import MEANS, draw
 
 SEEDS = (300, 301, 302)
@@ -45,8 +45,7 @@ def main() -> None:
         drawn = table(mean, SEEDS, _DAGS)
         click.echo(f"{mean:g} of network and of disk: {miss(drawn):.2f} points off in the mean")
         for name, cells in PAPER.items():
-            ours = "  ".join(f"{cell:5.1f} ({paper:g})" for cell, paper in zip(drawn[name], cells, strict=True))
-            click.echo(f"  {name:<30}{ours}")
+            click.echo(f"  {name:<30}" + "".join(f"{cell:>12}" for cell in with_paper(drawn[name], cells)))
 
 
 if __name__ == "__main__":

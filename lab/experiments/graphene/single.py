@@ -9,7 +9,7 @@ import numpy as np
 from extender.arrays import Floats
 from extender.graph import Dag, build, orders
 from lab.experiments.graphene.overbooking import TEZ
-from lab.experiments.graphene.table7 import PAPER, QUARTERS, beyond, less, rows, share, within
+from lab.experiments.graphene.table7 import PAPER, QUARTERS, beyond, less, rows, share, with_paper, within
 from lab.experiments.sections import Figure, Listing, Section
 from lab.experiments.seeds import Seeds
 from lab.sim.parallel import Tell
@@ -235,17 +235,11 @@ def _gains(main: Sequence[MeasuredDags]) -> Listing:
     ours = np.concatenate([measured.ours for measured in main])
     published = {"ours": _PAPER_OURS, **PAPER}
     lines = [
-        (name, *_with_paper(gains, published.get(name)))
+        (name, *with_paper(gains, published.get(name)))
         for name, gains in rows({"ours": ours, **spans}).items()
         if name != TEZ
     ]
     return Listing((f"less than {TEZ}, load 1, %", *(f"p{at}" for at in QUARTERS)), lines)
-
-
-def _with_paper(gains: Floats, paper: Sequence[float] | None) -> list[str]:
-    if paper is None:
-        return [f"{gain:.1f}" for gain in gains]
-    return [f"{gain:.1f} ({known:g})" for gain, known in zip(gains, paper, strict=True)]
 
 
 def _family(main: Sequence[MeasuredDags]) -> Listing:

@@ -51,3 +51,10 @@ def rows(spans: Mapping[str, Floats]) -> dict[str, Floats]:
     """Return table 7: by how much each order's spans [D] are less than Tez', at the quarters [4]."""
     base = spans[overbooking.TEZ]
     return {name: np.percentile(less(span, base), QUARTERS) for name, span in spans.items()}
+
+
+def with_paper(gains: Floats, paper: Sequence[float] | None) -> list[str]:
+    """Return a row of the table as people read it: each cell, with the paper's in brackets where it has one."""
+    if paper is None:
+        return [f"{gain:.1f}" for gain in gains]
+    return [f"{gain:.1f} ({known:g})" for gain, known in zip(gains, paper, strict=True)]
