@@ -139,7 +139,7 @@ def _print_tables(compared: "Seeds") -> None:
         compared.print(console)
     console.print(shown.about)
     report.table(console, shown.rows)
-    for text in (report.MEASURE, report.QUEUED, shown.slowed, report.SHARING, report.EQUAL):
+    for text in shown.notes:
         console.print(text)
         console.print()
 

@@ -1,11 +1,12 @@
 """Both runs of one workload, and everything that is told about them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from lab.controlplane.processes import Load
 from lab.demo import plots, report
 from lab.demo.figures import course, figures, job_ends
 from lab.demo.rows import FigureRow, rows
@@ -18,18 +19,24 @@ _COLOURS = {STOCK: "#c8553d", DOVETAIL: "#1f6fb2"}
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs of one seed, the stock scheduler's first: what was run, what is drawn, and the figures side by side."""
+    """Two runs of one seed, the stock scheduler's first: what was run, what is drawn, and the figures side by side.
+
+    `loads`: how busy the machine was in each.
+    """
 
     seed: int
     about: str
     stock: plots.DrawnRun
     dovetail: plots.DrawnRun
     rows: list[FigureRow]
+    loads: Sequence[Load]
 
     @property
-    def slowed(self) -> str:
-        """Return the sentence about the slow-down of pods."""
-        return report.slowed(self.stock.figures.slowdown_mean, self.dovetail.figures.slowdown_mean)
+    def notes(self) -> list[str]:
+        """Return the paragraphs below the rows."""
+        slowed = report.slowed(self.stock.figures.slowdown_mean, self.dovetail.figures.slowdown_mean)
+        crowded = report.crowded(self.loads)
+        return [*([crowded] if crowded else []), report.MEASURE, report.QUEUED, slowed, report.SHARING, report.EQUAL]
 
     def write_picture(self, path: Path) -> None:
         """Write the main plots as a picture."""
@@ -55,7 +62,8 @@ def run_by_turns(
 def compare(workload: DemoWorkload, stock: RunOutcome, dovetail: RunOutcome, *, seed: int) -> Comparison:
     """Return what the two runs came to."""
     ours, theirs = _drawn(workload, dovetail), _drawn(workload, stock)
-    return Comparison(seed, about(workload, stock.kubernetes, seed), theirs, ours, rows(theirs.figures, ours.figures))
+    told, loads = rows(theirs.figures, ours.figures), (stock.load, dovetail.load)
+    return Comparison(seed, about(workload, stock.kubernetes, seed), theirs, ours, told, loads)
 
 
 def about(workload: DemoWorkload, kubernetes: str, seed: int) -> str:

@@ -6,6 +6,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from lab.controlplane.processes import Load
 from lab.demo.rows import FigureRow
 from lab.report import page as parts
 
@@ -40,6 +41,19 @@ def slowed(stock: float, dovetail: float) -> str:
     )
 
 
+def crowded(loads: Sequence[Load]) -> str | None:
+    """Return the sentence about other programs that the runs had to share the machine with; None where they had not."""
+    loads = [load for load in loads if load.crowded]
+    if not loads:
+        return None
+    most = max(loads, key=lambda load: load.others)
+    return (
+        f"Other programs kept {most.others:.1f} of this machine's {most.cores} cores busy meanwhile, and hardly "
+        f"anything was idle. So pods were bound later than on a quiet machine, and most of all Dovetail's, which take "
+        f"more CPU time each."
+    )
+
+
 def table(console: Console, rows: Sequence[FigureRow]) -> None:
     """Print the rows side by side."""
     drawn = Table(*_HEADS, box=box.SIMPLE_HEAD)
@@ -55,8 +69,13 @@ def seeds(heads: Sequence[str], rows: Sequence[Sequence[str]], about: str) -> tu
     return (parts.table(heads, rows), parts.paragraph(about))
 
 
-def page(first: Sequence[str], about: str, rows: Sequence[FigureRow], slowed: str, plots: Mapping[str, str]) -> str:
-    """Return the report as one HTML document; `plots` are SVG elements by title, `first` the parts before the rows."""
+def page(
+    first: Sequence[str], about: str, rows: Sequence[FigureRow], notes: Sequence[str], plots: Mapping[str, str]
+) -> str:
+    """Return the report as one HTML document.
+
+    `first` are the parts before the rows, `notes` paragraphs after them, `plots` SVG elements by title.
+    """
     return parts.page(
         "Dovetail: the demo's report",
         (
@@ -64,7 +83,7 @@ def page(first: Sequence[str], about: str, rows: Sequence[FigureRow], slowed: st
             *first,
             parts.paragraph(about),
             parts.table(_HEADS, [row.shown() for row in rows]),
-            *(parts.paragraph(text) for text in (MEASURE, QUEUED, slowed, SHARING, EQUAL)),
+            *(parts.paragraph(text) for text in notes),
             *(parts.figure(title, svg) for title, svg in plots.items()),
         ),
     )

@@ -13,6 +13,7 @@ from kubernetes.client import ApiClient
 
 from lab.controlplane import builders
 from lab.controlplane import workload as cluster
+from lab.controlplane.processes import Load, LoadMeter
 from lab.controlplane.running import ControlPlane
 from lab.demo.room import Running, Times
 from lab.demo.workload import QUEUES, DemoWorkload
@@ -48,6 +49,7 @@ class RunOutcome:
     contender: DemoContender
     times: Times
     kubernetes: str
+    load: Load
 
 
 @contextmanager
@@ -71,13 +73,15 @@ def run(control_plane: ControlPlane, workload: DemoWorkload, contender: DemoCont
         add_stock(control_plane)
     _warm_up(client, contender.name, spec)
     pods = Running(workload)
+    meter = LoadMeter(control_plane.pids)
     with MachineRoom(client, pods) as room:
         creating = threading.Thread(target=_create, args=(client, workload, spec), daemon=True)
         creating.start()
         _wait(room, pods, len(workload.tasks), show)
+    load = meter.load()
     remove(control_plane)
     cluster.delete_all_pods(client)
-    return RunOutcome(contender, pods.times(), control_plane.version())
+    return RunOutcome(contender, pods.times(), control_plane.version(), load)
 
 
 def _warm_up(client: ApiClient, name: str, spec: Mapping[str, Any]) -> None:

@@ -107,7 +107,7 @@ class Seeds:
         shown = self.shown
         first = report.seeds(HEADS, self.table(), self.about) if len(self.comparisons) > 1 else ()
         drawn = plots.plots((shown.stock, shown.dovetail))
-        write_report(path, report.page(first, shown.about, shown.rows, shown.slowed, drawn))
+        write_report(path, report.page(first, shown.about, shown.rows, shown.notes, drawn))
 
     def _gain(self, id: str, paper: float, figure: Callable[[Figures], float]) -> Gain:  # noqa: A002
         stock = [figure(comparison.stock.figures) for comparison in self.comparisons]

@@ -20,8 +20,7 @@ from lab.bench.cluster.bindings import Bindings
 from lab.bench.cluster.contenders import CONTENDERS, BenchContender
 from lab.bench.cluster.latency import BURST, STEADY, mean_seconds
 from lab.bench.cluster.throughput import CLIENT, OTHERS, ThroughputRun
-from lab.bench.speed import processes
-from lab.controlplane import builders, workload
+from lab.controlplane import builders, processes, workload
 from lab.controlplane.builders import Manifest
 from lab.controlplane.configurations import dovetail_configuration, stock_configuration
 from lab.controlplane.gating import gating

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from lab.controlplane.processes import Load
 from lab.demo import report
 from lab.demo.comparison import compare
 from lab.demo.room import Times
@@ -17,13 +18,14 @@ from lab.demo.seeds import Seeds
 from lab.demo.workload import QUICK, DemoSize, generate
 
 WORKLOAD = generate(QUICK, seed=1)
+QUIET, CROWDED = Load(cores=2, own=1.6, others=0.1), Load(cores=2, own=0.9, others=1.1)
 
 
-def outcome(contender, stretch):
+def outcome(contender, stretch, load=QUIET):
     """Return a made-up run: pods start one after the other, round the nodes, and take `stretch` times their work."""
     started = np.arange(len(WORKLOAD.tasks)) * 0.05
     node = np.arange(len(WORKLOAD.tasks)) % len(WORKLOAD.machines)
-    return RunOutcome(contender, Times(started, started + WORKLOAD.work * stretch, node), "v1.36.3")
+    return RunOutcome(contender, Times(started, started + WORKLOAD.work * stretch, node), "v1.36.3", load)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def test_a_row_shows_both_values_with_their_unit_and_the_change():
 
 def test_a_demo_of_so_few_pods_that_nobody_waits_says_nothing_of_that_time():
     few = generate(DemoSize(nodes=2, pods=2, work_seconds=(1.0, 3.0)), seed=1)
-    run = RunOutcome(STOCK, Times(np.zeros(2), few.work, np.arange(2)), "v1.36.3")
+    run = RunOutcome(STOCK, Times(np.zeros(2), few.work, np.arange(2)), "v1.36.3", QUIET)
     found = compare(few, run, run, seed=1)
     shown = {row.id: row.shown()[1:] for row in found.rows}
     assert shown["running_mean"] == shown["share_percent.research"] == shown["used_percent.cpu"] == ("", "", "")
@@ -52,7 +54,13 @@ def test_a_change_from_nothing_is_not_shown():
 def test_rows_tell_the_slow_down_of_each_run(found):
     row = next(row for row in found.rows if row.id == "slowdown_mean")
     assert (row.stock, row.dovetail) == (pytest.approx(1.5), pytest.approx(1.0))
-    assert "1.50 times" in found.slowed
+    assert any("1.50 times" in note for note in found.notes)
+
+
+def test_that_other_programs_took_much_of_the_machine_is_said_above_all_else(found):
+    crowded = compare(WORKLOAD, outcome(STOCK, 1.5), outcome(DOVETAIL, 1.0, CROWDED), seed=1)
+    assert crowded.notes[0].startswith("Other programs kept 1.1 of this machine's 2 cores busy meanwhile")
+    assert crowded.notes[1:] == found.notes
 
 
 def test_json_has_a_row_for_each_run_and_the_papers_figures_where_there_are_any(found):

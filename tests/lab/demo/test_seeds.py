@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from lab.controlplane.processes import Load
 from lab.demo.commands import demo
 from lab.demo.comparison import compare
 from lab.demo.room import Times
@@ -24,7 +25,11 @@ def compared(seed, makespan):
     started = np.arange(len(workload.tasks)) * 0.05
     node = np.arange(len(workload.tasks)) % len(workload.machines)
     stock, dovetail = (Times(started, np.full_like(started, end), node) for end in (100.0, makespan))
-    return compare(workload, RunOutcome(STOCK, stock, "v1.36.3"), RunOutcome(DOVETAIL, dovetail, "v1.36.3"), seed=seed)
+    runs = [
+        RunOutcome(contender, times, "v1.36.3", Load(cores=2, own=1.6, others=0.1))
+        for contender, times in ((STOCK, stock), (DOVETAIL, dovetail))
+    ]
+    return compare(workload, *runs, seed=seed)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,10 @@
 import os
 import time
 
-from lab.bench.speed import processes
+import pytest
+
+from lab.controlplane import processes
+from lab.controlplane.processes import Load, LoadMeter
 
 
 def test_the_cpu_time_of_a_process_is_what_it_has_used():
@@ -32,3 +35,22 @@ def test_waiting_is_no_work():
 def test_a_program_s_name_with_spaces_and_parentheses_is_no_field():
     stat = "7 (a (b) c) S 1 1 1 0 -1 4 5 6 7 8 300 200 0 0 20 0 1"
     assert processes._used(stat) == 500 / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_load_is_of_this_process_and_of_all_others():
+    meter, own = LoadMeter({}), time.process_time()
+    begun = time.monotonic()
+    while time.process_time() - own < 0.2:
+        pass
+    load, seconds = meter.load(), time.monotonic() - begun
+    assert load.own * seconds >= 0.19
+    assert load.others >= 0
+    assert load.cores == os.cpu_count()
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "crowded"),
+    [(1.6, 0.05, False), (1.6, 0.3, True), (0.5, 0.9, False), (0.2, 1.8, True)],
+)
+def test_processes_are_crowded_where_others_take_much_and_hardly_anything_is_idle(own, others, crowded):
+    assert Load(2, own, others).crowded is crowded
