@@ -3,11 +3,12 @@
 Users write what their pods declare, and may change it at any time. So:
 
 1. A rate that is above what any node offers, or an input on more nodes than there are, is a broken annotation.
-2. What a pod declares counts as it was when the pod was first seen on its node. (After a restart: as it is then.)
-3. A pod on a node reads from others no faster than the node's link; what it takes adds up exactly, however huge.
+2. A pod reads its input no faster than the fastest disk that holds it: it takes longer then (Tetris, equation 5).
+3. What a pod declares counts as it was when the pod was first seen on its node. (After a restart: as it is then.)
+4. A pod on a node reads from others no faster than the node's link; what it takes adds up exactly, however huge.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from extender.cluster.events import Event, NodeGone, NodeSeen, NodesListed, PodGone, PodSeen, PodsListed
@@ -50,7 +51,8 @@ class Reckoning:
         self._link = _UNLIMITED
         self._as_seen: dict[str, Pod] = {}
         self._declaring: set[str] = set()
-        self._inputs: dict[str, int] = {}  # on how many nodes those of these that have an input have it
+        self._inputs: dict[str, Sequence[str]] = {}  # on which nodes those of these that have an input have it
+        self._readers: dict[str, set[str]] = {}  # those that have an input on a node, by its name
 
     def parts(self, event: Event) -> list[Event]:
         """Return what is to be taken in, in this order, for an event of a watch."""
@@ -82,10 +84,11 @@ class Reckoning:
 
     def counted(self, pod: Pod) -> Pod:
         """Return a pod as it counts by the nodes that there are: itself, or another with a problem or less demand."""
+        pod = _plausible(pod, self._most, self._nodes)
         if pod.node is not None and pod.node in self._nodes:
             link = min(self._link, self._nodes[pod.node].get(NETWORK_IN, _UNLIMITED))
-            return _at_most(_plausible(pod, self._most, len(self._nodes)), self._nodes[pod.node], link)
-        return _plausible(pod, self._most, len(self._nodes))
+            return _at_most(pod, self._nodes[pod.node], link)
+        return pod
 
     def _see(self, pod: Pod) -> PodSeen:
         known = self._as_seen.get(pod.uid) or self._pods.get(pod.uid)
@@ -102,11 +105,16 @@ class Reckoning:
     def _note(self, uid: str, pod: Pod | None) -> None:
         """Note what a pod declares; None: it is gone."""
         self._declaring.discard(uid)
-        self._inputs.pop(uid, None)
+        for name in self._inputs.pop(uid, ()):
+            self._readers[name].discard(uid)
+            if not self._readers[name]:
+                del self._readers[name]
         if pod is not None and _declares(pod):
             self._declaring.add(uid)
             if pod.inputs:
-                self._inputs[uid] = len(pod.inputs)
+                self._inputs[uid] = [name for name, _ in pod.inputs]
+            for name in self._inputs.get(uid, ()):
+                self._readers.setdefault(name, set()).add(uid)
 
     def _change_nodes(self, news: Mapping[str, Amounts | None]) -> Iterable[Event]:
         """Take what nodes offer now, None of one that is gone; return news of the pods that count as something else."""
@@ -120,14 +128,15 @@ class Reckoning:
                 del self._nodes[name]
             else:
                 self._nodes[name] = offered
+        uids = {uid for name in changed for uid in self._held.on(name)}
         if not same_rates:
             self._most, self._link = _most_offered(self._nodes.values()), _fastest_link(self._nodes.values())
-        uids = {uid for name in changed for uid in self._held.on(name)}
+            uids |= {uid for name in changed for uid in self._readers.get(name, ())}
         if then != (self._most, self._link):
             uids |= self._declaring
         elif count != len(self._nodes):
             fewer = min(count, len(self._nodes))
-            uids |= {uid for uid, holding in self._inputs.items() if holding > fewer}
+            uids |= {uid for uid, names in self._inputs.items() if len(names) > fewer}
         there = [(uid, self._pods[uid]) for uid in sorted(uids) if uid in self._pods]
         seen = [(pod, self._see(self._as_seen.get(uid, pod))) for uid, pod in there]
         return [news for pod, news in seen if news.pod != pod]
@@ -154,8 +163,11 @@ def _fastest_link(nodes: Collection[Amounts]) -> float:
     return min((max(rates) for rates in declared if rates), default=_UNLIMITED)
 
 
-def _plausible(pod: Pod, most: Amounts, nodes: int) -> Pod:
-    """Return a pod without those of its annotations that no node could meet, and with what is wrong with them."""
+def _plausible(pod: Pod, most: Amounts, nodes: Mapping[str, Amounts]) -> Pod:
+    """Return a pod without those of its annotations that no node could meet, and with what is wrong with them.
+
+    `most` is the most that any of the `nodes` offers of each rate.
+    """
     if not _declares(pod):
         return pod
     problems = [pod.problem] if pod.problem else []
@@ -165,9 +177,16 @@ def _plausible(pod: Pod, most: Amounts, nodes: int) -> Pod:
         excess = ", ".join(f"{name} {demand[name]:g}, any node offers at most {most[name]:g}" for name in beyond)
         problems.append(f"annotation {DEMAND_ANNOTATION}: {excess}")
         demand = _requests(demand)
-    if nodes and len(inputs) > nodes:
-        problems.append(f"annotation {INPUT_ANNOTATION}: {len(inputs)} nodes, there are {nodes}")
+    if nodes and len(inputs) > len(nodes):
+        problems.append(f"annotation {INPUT_ANNOTATION}: {len(inputs)} nodes, there are {len(nodes)}")
         inputs = ()
+    served = max(
+        (nodes[name].get(DISK_READ, _UNLIMITED) for name in holders(inputs) if name in nodes), default=_UNLIMITED
+    )
+    if demand.get(DISK_READ, 0.0) > served:
+        excess = f"{DISK_READ} {demand[DISK_READ]:g}, the nodes with its input offer at most {served:g}"
+        problems.append(f"annotation {DEMAND_ANNOTATION}: {excess}, which counts")
+        demand = {**demand, DISK_READ: served}
     if demand is pod.demand and inputs is pod.inputs:
         return pod
     return replace(pod, demand=demand, inputs=inputs, problem="; ".join(problems))

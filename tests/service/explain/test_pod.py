@@ -374,9 +374,12 @@ class TestChange:
         ]
 
     def test_input_that_no_node_could_read_fast_enough_needs_faster_nodes_or_a_lower_demand(self):
-        # The disk of n1, which holds the input, gives 20; n2 could take 50 over its link, but n1 does not give it.
-        rates = {"cpu": 100.0, "network-in": 100.0, "network-out": 100.0}
-        scene = Scene(Node("n1", {**rates, "disk-read": 20.0}), Node("n2", {**rates, "disk-read": 100.0}))
+        # The disk of n1, which holds the input, gives 50, its link 20; and n1 has too little CPU to read it there.
+        rates = {"network-in": 100.0, "disk-read": 50.0}
+        scene = Scene(
+            Node("n1", {**rates, "cpu": 99.0, "network-out": 20.0}),
+            Node("n2", {**rates, "cpu": 100.0, "network-out": 100.0}),
+        )
         scene.see(pod("reader", {"cpu": 100.0, "disk-read": 50.0}, inputs=(("n1", 1.0),)))
         assert scene.why()["reader"].kind == "too-large"
         assert explained(scene, "reader").position is None

@@ -156,6 +156,41 @@ def test_a_reader_on_a_node_without_limits_takes_of_others_no_more_than_the_fast
     assert [held(made, name, OUT) for name in ("a", "b")] == [50, 50]
 
 
+def test_a_pod_reads_no_faster_than_the_fastest_disk_with_its_input():
+    made = ledger(node("slow", 20.0), node("slower", 10.0), node("fast", 500.0))
+    made.apply(PodSeen(pod(disk_read=50, inputs=("slow", "slower", "gone"))))
+    assert known(made).demand == {CPU: 1, DISK: 20}
+    excess = "disk-read 50, the nodes with its input offer at most 20, which counts"
+    assert known(made).problem == f"annotation dovetail.dev/demand: {excess}"
+    made.apply(PodSeen(pod(version=2, disk_read=20, inputs=("slow", "slower", "gone"))))
+    assert (known(made).demand, known(made).problem) == ({CPU: 1, DISK: 20}, None)
+
+
+def test_a_disk_that_declares_no_rate_serves_any():
+    made = ledger(node("slow", 20.0), Node("any", {CPU: 4000.0}))
+    made.apply(PodSeen(pod(disk_read=50, inputs=("slow", "any"))))
+    assert known(made).demand == {CPU: 1, DISK: 50}
+
+
+def test_how_fast_a_pod_reads_is_judged_anew_when_a_node_with_its_input_comes_changes_or_goes():
+    made = ledger(node("slow", 20.0), node("fast", 500.0))
+    made.apply(PodSeen(pod(disk_read=50, inputs=("slow", "later"))))
+    for event, rate in (
+        (NodeSeen(node("later", 30.0)), 30),
+        (NodeSeen(node("later", 60.0)), 50),
+        (NodeGone("later"), 20),
+        (NodeSeen(node("slow", 40.0)), 40),
+    ):
+        made.apply(event)
+        assert known(made).demand == {CPU: 1, DISK: rate}
+
+
+def test_a_reader_on_the_node_of_its_input_takes_all_of_a_slower_disk():
+    made = ledger(node("slow", 20.0), node("fast", 500.0))
+    made.apply(PodSeen(pod("p", "slow", disk_read=50, inputs=("slow",))))
+    assert held(made, "slow", DISK) == 20
+
+
 # -- as it was when the pod got its node
 
 

@@ -582,6 +582,20 @@ def test_a_pod_that_may_not_use_the_node_of_its_input_needs_network_and_no_disk_
     assert scene.nominated() == {"reads": "n3"}  # 60 over the network: n2 has 50; n3's disk of 20 does not matter
 
 
+def test_a_pod_that_reads_faster_than_the_disk_of_its_input_gets_all_of_that_disk():
+    scene = Scene(disks("n1", disk=20), disks("n2"))
+    readers = [pod(name, rates(cpu=100, disk_read=60), inputs=on("n1"), created=n) for n, name in enumerate("ab")]
+    scene.see(*(scene.ledger.counted(reader) for reader in readers))
+    scene.step()
+    assert scene.nominated() == {"a": "n1"}
+    scene.bind("a")
+    scene.step(1.0)
+    assert "b" not in scene.nominated()
+    scene.end("a")
+    scene.step(1.0)
+    assert scene.nominated()["b"] == "n1"
+
+
 def test_no_more_pods_read_from_a_node_that_none_may_use_than_its_disk_serves():
     storage = dataclasses.replace(disks("n1"), unschedulable=True)
     scene = Scene(storage, disks("n2"), disks("n3"), policy=WAITS)
