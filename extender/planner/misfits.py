@@ -18,17 +18,18 @@ _SAMPLE = 16
 """Most classes fit on one of so many nodes; only for the others are all looked at."""
 
 
-def without_misfits(waiting: Waiting, gangs: Gangs, empty: Floats, total: Floats) -> Waiting:
+def without_misfits(waiting: Waiting, gangs: Gangs, empty: Floats, total: Floats, unreadable: Mask) -> Waiting:
     """Return what waits without those that nodes with nothing but what they have when `empty` [N, R] do not hold.
 
-    Of a job's remaining work as large a part is left as of its waiting tasks, by parts of the `total` [R].
+    Nor are those left that could read their input nowhere (`unreadable` [C]). Of a job's remaining work as large a part
+    is left as of its waiting tasks, by parts of the `total` [R].
     """
     # 1. Classes that fit nowhere. On a full cluster most plans start nobody, so this must cost little.
     places = _places(waiting, empty, _sample(empty, total))
     fit = places > 0
     rest = (~fit).nonzero()[0]
     fit[rest] = fit_somewhere(waiting, empty, rest)
-    count = np.where(fit, waiting.count, 0)
+    count = np.where(fit & ~unreadable, waiting.count, 0)
     # 2. Gangs for which there are too few places. There are enough where each class had them for the whole gang.
     if len(waits := gangs.rows(fit)):
         whole = np.append(gangs.total(count), 0)[gangs.of]

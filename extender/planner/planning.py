@@ -76,7 +76,7 @@ def _plan(
     # 1. Set up the board: what is free, who waits, whose turn it is, who is due, and what was reserved. Who could not
     #    start if all nodes were empty takes no part in it.
     everyone, all_gangs = waiting, Gangs(waiting)
-    waiting = without_misfits(everyone, all_gangs, snapshot.empty, classes.total)
+    waiting = without_misfits(everyone, all_gangs, snapshot.empty, classes.total, classes.unreadable)
     board = Board(policy, snapshot, waiting, carried, classes, now=now)
     board.most = most
     gangs, jobs = all_gangs if waiting is everyone else Gangs(waiting), waiting.jobs

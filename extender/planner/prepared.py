@@ -1,6 +1,5 @@
 """What a plan needs of nodes and classes that stays as it is from plan to plan."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +7,8 @@ import numpy as np
 from extender.arrays import Floats, Mask, Rows, needs
 from extender.cluster.ledger.layout import Layout
 from extender.cluster.resources import DIMENSIONS, DISK_READ_INDEX, NETWORK_IN_INDEX
-from extender.cluster.waiting import Blocks, Inputs, Shuffle, Waiting
+from extender.cluster.waiting import Blocks, Shuffle, Waiting
+from extender.planner.locality.attainable import attainable
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class Prepared:
     one after the other; `whole` [C, R] is what it takes of the cluster. `total` [R] is all that nodes have, as shares
     are of it. `asked` are the resources that anyone demands besides reading. `own` [C] read where they run, `blocks`
     [C] and `shuffles` [C] what they are named for; a shuffle's rates [S, N] are at `rates_row` of its class.
+    `unreadable` [C] says of which classes no task could read its block as fast as it declares.
     """
 
     waiting: Waiting
@@ -64,6 +65,7 @@ class Prepared:
     demand_needs: Floats
     asked: list[int]
     reading: list[float]
+    unreadable: Mask
     own: Mask
     blocks: Mask
     shuffles: Mask
@@ -79,8 +81,14 @@ class Prepared:
             layout is self.layout
             and waiting.demand is before.demand
             and waiting.reading is before.reading
-            and (waiting.inputs is before.inputs or _alike(waiting.inputs, before.inputs))
+            and ((waiting.inputs is before.inputs and waiting.barred is before.barred) or self._reads_alike(waiting))
         )
+
+    def _reads_alike(self, waiting: Waiting) -> bool:
+        """Whether what is prepared is the same for these inputs: which blocks they are does not matter by itself."""
+        pairs = zip(waiting.inputs, self.waiting.inputs, strict=True)
+        alike = all(now is then or (isinstance(now, Blocks) and isinstance(then, Blocks)) for now, then in pairs)
+        return alike and np.array_equal(_unreadable(waiting, self.layout), self.unreadable)
 
 
 def prepared(waiting: Waiting, layout: Layout, before: Prepared | None = None) -> Prepared:
@@ -126,6 +134,7 @@ def prepared(waiting: Waiting, layout: Layout, before: Prepared | None = None) -
         demand_needs=np.ascontiguousarray(needs(demand).T),
         asked=np.flatnonzero((demand > 0).any(axis=0)).tolist(),
         reading=reading.tolist(),
+        unreadable=_unreadable(waiting, layout),
         own=~(blocks | shuffles),
         blocks=blocks,
         shuffles=shuffles,
@@ -183,7 +192,11 @@ def _special(devices: Floats) -> Floats:
     return np.asarray(np.log2(ratios.max(axis=0, initial=1.0)))
 
 
-def _alike(inputs: Sequence[Inputs], before: Sequence[Inputs]) -> bool:
-    """Whether what is prepared is the same for these inputs: which blocks they are does not matter."""
-    pairs = zip(inputs, before, strict=True)
-    return all(now is then or (isinstance(now, Blocks) and isinstance(then, Blocks)) for now, then in pairs)
+def _unreadable(waiting: Waiting, layout: Layout) -> Mask:
+    """Return of which classes no task could read its block as fast as it declares, were all nodes empty [C]."""
+    unreadable = np.zeros(len(waiting.count), dtype=np.bool_)
+    arrays = waiting.demand, waiting.reading, waiting.inputs, waiting.barred
+    for row, rates in attainable(*arrays, layout.capacity):
+        if isinstance(waiting.inputs[row], Blocks):
+            unreadable[row] = rates.max(initial=0.0) < waiting.reading[row]
+    return unreadable

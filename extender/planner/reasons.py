@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from extender.arrays import Floats, Mask, needs_fit, short_of
-from extender.cluster.resources import DISK_READ_INDEX, NETWORK_OUT_INDEX
+from extender.arrays import Floats, Mask, short_of
 from extender.planner.board import Board
 from extender.planner.gangs import Gangs
 from extender.planner.locality.delay import Locality
@@ -69,7 +68,7 @@ def _reason(board: Board, gangs: Gangs, index: int) -> WaitReason:
     short = short_of(board.snapshot.empty, demand)
     if short[allowed].any(axis=1).all():
         return WaitReason("too-large", _too_large(board, short[allowed], everywhere=bool(allowed.all())))
-    if board.classes.blocks[index] and not _could_read(board, index, allowed):
+    if board.classes.unreadable[index]:
         return CANNOT_READ
     gang = int(gangs.of[index])
     if gang >= 0 and gangs.lacks(board, gang) > 0:
@@ -85,16 +84,6 @@ def _reason(board: Board, gangs: Gangs, index: int) -> WaitReason:
     if short_of(free, demand)[allowed].any(axis=1).all():
         return WaitReason("reserved", "the room that it would fit into is reserved for others")
     return WaitReason("input", "reading its input needs more disk read or network in than nodes with room have free")
-
-
-def _could_read(board: Board, index: int, allowed: Mask) -> bool:
-    """Whether a class could read its blocks on one of the nodes that are allowed [N], or from there, were all empty."""
-    classes, capacity = board.classes, board.classes.capacity
-    holds = board.sources.local_on_all(np.array([index]))[0] > 0
-    if (holds & allowed & needs_fit(capacity.T, classes.here_needs[index])).any():
-        return True
-    lent = np.minimum(capacity[DISK_READ_INDEX], capacity[NETWORK_OUT_INDEX])[holds].max(initial=-np.inf)
-    return bool(lent >= classes.reading[index] and (allowed & needs_fit(capacity.T, classes.away_needs[index])).any())
 
 
 def _most(board: Board, short: Mask) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
-from extender.cluster.waiting import Running
+from extender.cluster.waiting import Blocks, Running
 from extender.planner import Policy
 from extender.planner.gangs import Gangs
 from extender.planner.misfits import without_misfits
@@ -89,6 +89,15 @@ def test_work_of_its_job_counts_as_far_as_its_tasks_fit():
 def test_behind_it_in_a_fifo_queue_others_are_due():
     waiting = replace(tasks((0, 1, (9,)), (0, 1, (4,))), behind=np.array([0, 1]))
     assert list(once(taken(4), waiting, now=LATE).carried.due) == ["class1"]
+
+
+def test_who_could_read_its_input_nowhere_is_one():
+    # Its input is on n0, whose disk gives 2, and n1 reads from there no faster.
+    blocks = Blocks(np.array([[0]]), np.ones(1, bool), 2)
+    snapshot = cluster((4, 9, 2, 9, 9, 9), (4, 9, 9, 9, 9, 9), allocated=[[4, *[0] * 5]] * 2)
+    for reading, due in ((3.0, ["class1"]), (2.0, ["class0"])):
+        waiting = replace(tasks((0, 1, (1,), reading, blocks), (0, 1, (4,))), behind=np.array([0, 1]))
+        assert list(once(snapshot, waiting, now=LATE).carried.due) == due
 
 
 def test_its_queue_has_no_part_of_the_cluster_for_it():
@@ -174,7 +183,8 @@ def test_of_many_nodes_those_are_the_same_that_each_node_says_by_itself(seed):
     waiting = tasks(*((0, 3, tuple(task)) for task in demand))
     waiting = replace(waiting, barred=barred, gang=gang, gang_least=least)
     empty = np.hstack((capacity, np.full((200, 3), np.inf)))
-    left = without_misfits(waiting, Gangs(waiting), empty, np.append(capacity.sum(axis=0), [0.0] * 3))
+    total = np.append(capacity.sum(axis=0), [0.0] * 3)
+    left = without_misfits(waiting, Gangs(waiting), empty, total, np.zeros(12, bool))
     assert {*np.flatnonzero(left.count == 0).tolist()} == misfits_of(capacity, demand, barred, gang, least)
 
 
@@ -184,6 +194,7 @@ def test_to_find_them_costs_as_many_calls_for_a_hundred_classes_and_gangs_as_for
         waiting = tasks(*((0, 2, (1.0 + 9 * (row % 2 == 0),)) for row in range(number)))
         waiting = replace(waiting, gang=np.arange(number), gang_least=np.where(np.arange(number) % 2, 2, 1))
         snapshot, gangs = cluster(*[(4,)] * 100), Gangs(waiting)
-        return calls_of(lambda: without_misfits(waiting, gangs, snapshot.empty, snapshot.layout.total))
+        unreadable, total = np.zeros(number, bool), snapshot.layout.total
+        return calls_of(lambda: without_misfits(waiting, gangs, snapshot.empty, total, unreadable))
 
     assert calls(100) == calls(10)
