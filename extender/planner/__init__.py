@@ -4,6 +4,7 @@ Joins `cluster` (what there is) and `policy` (what is good). Pure: the control l
 """
 
 from extender.planner.gangs import Places, most_if_empty
+from extender.planner.locality.attainable import attainable
 from extender.planner.locality.locality_waits import farthest, pass_over, start, wait_now
 from extender.planner.plan import (
     HELD_KINDS,
@@ -46,6 +47,7 @@ __all__ = [
     "WaitLeft",
     "WaitReason",
     "alignments",
+    "attainable",
     "dag_rank",
     "farthest",
     "most_if_empty",

@@ -17,7 +17,7 @@ from extender.policy.remaining import remaining_work
 from lab.sim.dag.job_orders import JobOrders
 from lab.sim.engine.assignment_check import CheckedAssignments, WaitingTasks, check_assignments
 from lab.sim.engine.machine_waves import waves_on
-from lab.sim.engine.open_classes import OpenClasses, open_classes_of
+from lab.sim.engine.open_classes import OpenClasses, as_served, open_classes_of
 from lab.sim.engine.outputs import OutputCopies
 from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
 from lab.sim.engine.stage_inputs import StageInputs, read_only_view
@@ -57,7 +57,7 @@ class StageBacklog:
         self._shuffled: Mask | None = None
         if (machines.capacity[:, _READ] < UNLIMITED).any():  # else nobody waits for a disk
             self._shuffled = table.shuffling_children > 0
-        self._nodes = len(machines.capacity)
+        self._nodes, self._capacity = len(machines.capacity), machines.capacity
         self._topology = None if machines.racks is None else machines.racks[np.newaxis, :]
         self._demand = np.ascontiguousarray(table.demand.T)
         self._scratch = np.empty(tasks, dtype=np.intp)
@@ -287,6 +287,7 @@ class StageBacklog:
             self._open = open_classes_of(self.table, classes, jobs, self.inputs.by_stage)
             if self._estimates is not None:
                 self._open = self._estimates.of_classes(self._open)
+            self._open = as_served(self._open, self._capacity)
         return self._open
 
     def _estimate(self, estimates: StageEstimates, stages: Rows) -> None:

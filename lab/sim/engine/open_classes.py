@@ -1,12 +1,13 @@
 """The classes and jobs that are open: arrays that stay the same until a job arrives or ends, or a stage opens."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from extender.arrays import Counts, Floats, Mask, Rows
-from extender.cluster.waiting import Inputs, QueueGroups
+from extender.cluster.waiting import Inputs, QueueGroups, Shuffle
+from extender.planner import attainable
 from lab.sim.workloads.stages import StageTable
 from lab.sim.workloads.workload import BLOCKS, SOURCES
 
@@ -77,6 +78,28 @@ def open_classes_of(table: StageTable, rows: Rows, jobs: Rows, inputs: Sequence[
     ):
         array.setflags(write=False)
     return classes
+
+
+def as_served(classes: OpenClasses, capacity: Floats) -> OpenClasses:
+    """Return the classes with what they read no faster than machines of this `capacity` [N, R] could ever serve.
+
+    All tasks of a class count as reading as fast as the one that can read slowest, of those that can at all: else it
+    would never start. As in a cluster's ledger (`extender.cluster.pods.reckoning`), but for single tasks there.
+    """
+    reading, inputs = classes.reading.copy(), list(classes.inputs)
+    arrays = classes.demand, classes.reading, classes.inputs, classes.barred
+    for row, rates in attainable(*arrays, capacity):
+        declared, class_inputs = reading.item(row), inputs[row]
+        most = np.floor(rates.min(initial=declared, where=rates > 0))
+        if isinstance(class_inputs, Shuffle) and most < declared:
+            served = np.floor(class_inputs.rates * (most / declared))
+            most = served.sum()
+            inputs[row] = Shuffle(class_inputs.nodes, served)
+        reading[row] = most
+    if np.array_equal(reading, classes.reading):
+        return classes
+    reading.setflags(write=False)
+    return replace(classes, reading=reading, inputs=inputs)
 
 
 def _gangs(of_gang: Mask | None, rows: Rows) -> Rows | None:

@@ -361,12 +361,43 @@ def test_what_cannot_be_is_refused_by_name(plans, complaint):
         replay(workload(Job("a", 0.0, stages)), 2, scheduler=Script(plans), copies=2)
 
 
-def test_that_its_input_cannot_come_that_fast_is_said_of_a_task_that_waits_for_ever():
-    # The block is on a machine that sends 50 bytes a second, and the task goes to the other.
-    slow, fast = np.array([0.0, 64, 50, 100, 100, 50]), CAPACITY
+SLOW, FAST = np.array([4000.0, 64, 50, 100, 100, 100]), CAPACITY
+
+
+def planned(job, *capacities):
+    return run(workload(job), Machines("two", np.array(capacities)), Planner(Policy()), seed=1, settings=EVENTS)
+
+
+def test_that_its_input_cannot_come_is_said_of_a_task_that_waits_for_ever():
+    # The block is on a machine that sends nothing, and the task goes to the other.
+    silent = np.array([0.0, 64, 50, 100, 100, 0])
     reads = replace(stage("s", [1.0], reading=80.0, source=BLOCKS), copies=np.array([[0]]))
     with pytest.raises(DovetailError, match=r"reads 80 B/s; a planner starts it only where its input can come that f"):
-        run(workload(Job("a", 0.0, [reads])), Machines("two", np.array([slow, fast])), Planner(Policy()), seed=1)
+        planned(Job("a", 0.0, [reads]), silent, FAST)
+
+
+def test_a_task_that_reads_faster_than_the_disk_of_its_block_reads_as_fast_as_that_and_takes_longer():
+    reads = replace(stage("s", [1.0, 1.0], reading=80.0, source=BLOCKS), copies=np.array([[0], [0]]))
+    outcome = planned(Job("a", 0.0, [reads]), SLOW, FAST)
+    assert outcome.tasks.started.tolist() == [0.0, 1.6]  # of the disk there is nothing left beside the first
+    assert outcome.tasks.seconds.tolist() == [1.0, 1.0]
+    assert outcome.tasks.ended.tolist() == pytest.approx([80 / 50, 2 * 80 / 50])
+
+
+def test_a_task_that_reads_faster_than_its_block_is_sent_reads_as_fast_as_that():
+    # The block is on a machine without CPU that sends 50 bytes a second.
+    storage = np.array([0.0, 64, 100, 100, 100, 50])
+    reads = replace(stage("s", [1.0], reading=80.0, source=BLOCKS), copies=np.array([[0]]))
+    assert planned(Job("a", 0.0, [reads]), storage, FAST).makespan == pytest.approx(80 / 50)
+
+
+def test_a_shuffle_that_reads_faster_than_the_disk_of_its_source_reads_as_fast_as_that():
+    # The parent may run on the slow machine alone: the other has no memory for it.
+    job = Job(
+        "a", 0.0, [stage("map", [1.0], memory=64.0), stage("red", [1.0], reading=80.0, source=SHUFFLE, parents=(0,))]
+    )
+    outcome = planned(job, SLOW, np.array([4000.0, 32, 100, 100, 100, 100]))
+    assert outcome.tasks.ended.tolist() == pytest.approx([1.0, 1.0 + 80 / 50])
 
 
 @pytest.mark.parametrize(
