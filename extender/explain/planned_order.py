@@ -51,7 +51,7 @@ def planned_order(
         like_these = {
             task_class for task_class in backlog.classes() if refused and shape_of(task_class.template) in refused
         }
-        plan_input = input_builder.build(snapshot.layout, now, refused=like_these)
+        plan_input = input_builder.build(snapshot, now, refused=like_these)
     plan = planner.plan(snapshot, regular_only(plan_input), now)
     why = reasons(backlog, input_builder, snapshot, plan_input, plan)
     return PlannedOrder(backlog, input_builder, snapshot, plan_input, plan, now, carried, why)

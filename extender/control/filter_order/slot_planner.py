@@ -66,7 +66,7 @@ class SlotPlanner:
         known, most = self._known(), self._most
         layout = known.snapshot.layout
         # 1. Plan over all that waits.
-        plan_input = self._input_builder.build(layout, self._now(), without)
+        plan_input = self._input_builder.build(known.snapshot, self._now(), without)
         plan = Plan(Taken().assignments())
         if plan_input.classes:
             plan = self._planner.plan(known.snapshot, plan_input.waiting, self._now(), most=most)

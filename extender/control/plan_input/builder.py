@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Counts, Floats, Rows
-from extender.cluster.ledger.layout import Layout
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.queues import Queue
 from extender.cluster.waiting import Blocks, Jobs, Waiting
@@ -19,6 +19,7 @@ from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.backlog.gangs import Gang, gangs_of, group_of, note_turns
 from extender.control.backlog.task_classes import waits_as
 from extender.control.plan_input.allowed_nodes import AllowedNodes
+from extender.control.plan_input.claims import Claims
 from extender.control.plan_input.class_rows import ClassRowsBuilder
 from extender.control.plan_input.demand_vectors import DemandVectors
 from extender.control.plan_input.job_rows import JobRowsBuilder, in_order
@@ -102,6 +103,7 @@ class PlanInputBuilder:
         self.preferred_nodes = PreferredNodes(backlog, self.allowed_nodes, levels)
         self._backlog = backlog
         self._vectors = DemandVectors()
+        self.claims = Claims(backlog, self.allowed_nodes)
         self._job_rows = JobRowsBuilder(backlog, self.tree)
         self._class_rows = ClassRowsBuilder(backlog, self.allowed_nodes, self.preferred_nodes, self._vectors)
         self._running = RunningTasks(backlog)
@@ -109,20 +111,20 @@ class PlanInputBuilder:
         self._starved_after = starved_after
 
     def build(
-        self, layout: Layout, now: float, without: Collection[str] = (), refused: Set[TaskClass] = frozenset()
+        self, snapshot: Snapshot, now: float, without: Collection[str] = (), refused: Set[TaskClass] = frozenset()
     ) -> PlanInput:
         """Return what may be released at `now`, in seconds since the epoch, `without` the classes of these names.
 
         Of those that are `refused` no held pod may; where filter keeps the order, or the pods have inputs, none at all.
         """
-        backlog = self._backlog
+        backlog, layout = self._backlog, snapshot.layout
         with backlog.lock:
             # 1. The classes of active queues, how many pods of each may be released, and what each queue has.
             committed, ready = active_classes(backlog, in_order(backlog.classes()))
             classes = committed.classes
             demand = self._vectors.of(classes, layout)
             self._vectors.trim(len(classes))
-            usage = usage_of(committed, demand, self.tree, layout.total)
+            usage = usage_of(committed, demand, self.tree, layout.total, self.claims.queues(committed, snapshot))
             # 2. Leave out the classes that the caller names, and gangs of which pods are missing.
             gangs = gangs_of(backlog, backlog.classes())  # a gang may have pods of several queues
             counts = [
@@ -183,11 +185,12 @@ class PlanInputBuilder:
             return 0
         return self._backlog.waiting(task_class, PodPhase.UNGATED)
 
-    def usage(self, layout: Layout) -> QueueUsage:
+    def usage(self, snapshot: Snapshot) -> QueueUsage:
         """Return what queues have at this moment."""
         with self._backlog.lock:
             committed, _ = active_classes(self._backlog, in_order(self._backlog.classes()))
-            return usage_of(committed, self._vectors.of(committed.classes, layout), self.tree, layout.total)
+            demand, total = self._vectors.of(committed.classes, snapshot.layout), snapshot.layout.total
+            return usage_of(committed, demand, self.tree, total, self.claims.queues(committed, snapshot))
 
     def _since(
         self, classes: Sequence[TaskClass], begun: Collection[str], refused: Set[TaskClass], now: float

@@ -1,10 +1,10 @@
 """The queues that settings declare, and those that pods name, as a tree: weights, minimums, fair shares."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import numpy as np
 
-from extender.arrays import Floats, Rows
+from extender.arrays import Floats, Mask, Rows
 from extender.cluster.queues import Queue
 from extender.cluster.waiting import QueueGroups
 from extender.policy.shares import queue_shares, scaled_minimums
@@ -67,14 +67,15 @@ class QueueTree:
                 declared = ", ".join(f"{queue.name} {queue.minimum:g}" for queue in children)
                 yield parent, declared, ", ".join(f"{queue.name} {self.minimum(queue.name):.3g}" for queue in children)
 
-    def shares(self, queues: Sequence[str]) -> tuple[Sequence[str], Rows, Floats]:
+    def shares(self, queues: Sequence[str], claiming: Set[str]) -> tuple[Sequence[str], Rows, Floats]:
         """Return the active queues sorted by name, the row of each of `queues` among them, and their fair shares [Q].
 
-        The active queues are those in `queues`, which may name one several times.
+        The active queues are those in `queues`, which may name one several times. Those that are not `claiming` any
+        share have none.
         """
         active = sorted(set(queues))
         rows = {name: row for row, name in enumerate(active)}
-        fair = self._fair(self.groups(active))
+        fair = self._fair(self.groups(active), np.array([name in claiming for name in active], dtype=np.bool_))
         return active, np.array([rows[name] for name in queues], dtype=np.intp), fair
 
     def groups(self, active: Sequence[str]) -> QueueGroups:
@@ -94,10 +95,10 @@ class QueueTree:
         rows = np.array(parent, dtype=np.intp), np.array(leaf, dtype=np.intp)
         return QueueGroups(np.array(weight, dtype=np.float64), np.array(minimum, dtype=np.float64), *rows)
 
-    def _fair(self, groups: QueueGroups) -> Floats:
+    def _fair(self, groups: QueueGroups, claiming: Mask) -> Floats:
         """Return the fair share of each active queue [Q]."""
         active = np.zeros(len(groups.weight), dtype=np.bool_)
-        active[groups.leaf] = True
+        active[groups.leaf] = claiming
         return np.asarray(queue_shares(groups.weight, groups.minimum, groups.parent, active)[groups.leaf])
 
     def _weight(self, name: str) -> float:

@@ -4,13 +4,14 @@ A pod holds room, and what it demands is committed to its queue, when it is on a
 or being released (`Backlog.coming`). A released pod that is not nominated holds no room, as one that kube-scheduler
 refused, or never tries: else a queue with such pods would get nothing in their place. The pod's `schedulerName` makes
 no difference. A queue is active when something is committed to it or one of its pods may be released; other
-queues have no fair share. A queue's share is the dominant share of what is committed to it (DRF).
+queues have no fair share, nor has one that has nothing but pods that no node could hold (`plan_input.claims`). A
+queue's share is the dominant share of what is committed to it (DRF).
 
 There are two books, with a share each: what pods count as regular, and what opportunistic ones need beyond that.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -143,9 +144,12 @@ def active_classes(backlog: Backlog, classes: Sequence[TaskClass]) -> tuple[Comm
     return pods.at(rows), [ready[row] for row in rows]
 
 
-def usage_of(pods: CommittedPods, demand: Floats, tree: QueueTree, total: Floats) -> QueueUsage:
-    """Return what active queues have; `pods` are those of all their classes, `demand` [C, R] is that of one pod."""
-    queues, rows, fair = tree.shares([task_class.job.queue for task_class in pods.classes])
+def usage_of(pods: CommittedPods, demand: Floats, tree: QueueTree, total: Floats, claiming: Set[str]) -> QueueUsage:
+    """Return what active queues have; `pods` are those of all their classes, `demand` [C, R] is that of one pod.
+
+    Only the queues `claiming` one have a fair share.
+    """
+    queues, rows, fair = tree.shares([task_class.job.queue for task_class in pods.classes], claiming)
     return QueueUsage(
         queues=queues,
         on_nodes=regular_by(rows, pods.on_nodes, pods.opportunistic_on_nodes, demand, len(queues)),

@@ -11,8 +11,10 @@ import numpy as np
 
 from extender.arrays import Floats, Rows
 from extender.cluster.ledger.layout import Layout
+from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
+from extender.control.plan_input.claims import Claims
 from extender.control.pod_shapes import Shape, shape_of
 from extender.control.queues.tree import QueueTree
 from extender.control.queues.usage import QueueUsage, in_two_books, usage_of
@@ -63,13 +65,13 @@ class BacklogCopy:
     crews: Mapping[TaskClass, PodsOnNodes]
     asked: Mapping[TaskClass, Set[str]]
 
-    def usage(self, tree: QueueTree, layout: Layout) -> QueueUsage:
+    def usage(self, tree: QueueTree, snapshot: Snapshot, claims: Claims) -> QueueUsage:
         """Return what queues had at the time of the copy."""
         on_nodes = [len(self.crews[task_class].pods) if task_class in self.crews else 0 for task_class in self.active]
         pods = in_two_books(self.active, on_nodes, self.coming, self.opportunistic)
         demands = [self.kinds[task_class].demand for task_class in self.active]
-        demand = np.array(demands).reshape(len(self.active), len(layout.axis))
-        return usage_of(pods, demand, tree, layout.total)
+        demand = np.array(demands).reshape(len(self.active), len(snapshot.layout.axis))
+        return usage_of(pods, demand, tree, snapshot.layout.total, claims.queues(pods, snapshot))
 
     def going(self) -> list[Pod]:
         """Return the pods that are on their way out, by us or anyhow."""

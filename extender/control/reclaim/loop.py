@@ -127,8 +127,9 @@ class Reclaimer:
         # 1. See what each queue has and should have.
         snapshot = self._cluster.snapshot()
         backlog_copy = self._copier.copy(snapshot.layout, self.evictions.requests.asked())
-        tree, layout = self._cluster.input_builder.tree, snapshot.layout
-        standings = standings_of(backlog_copy.usage(tree, layout), backlog_copy.going(), tree, layout)
+        tree, claims = self._cluster.input_builder.tree, self._cluster.input_builder.claims
+        usage = backlog_copy.usage(tree, snapshot, claims)
+        standings = standings_of(usage, backlog_copy.going(), tree, snapshot.layout)
         wants = wants_of(backlog_copy, standings)
         # 2. Count for how long queues have been below their share; a shape of which pods start may be tried again.
         self._count(standings, wants)

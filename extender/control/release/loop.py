@@ -161,7 +161,7 @@ class Releaser:
         #    room they may become regular by.
         unused = self.waker.left_out(now) if self.waker is not None else ()
         without = {*unused, *(task_class.name for task_class in self._slots.in_doubt)}
-        plan_input = self.input_builder.build(snapshot.layout, now, without, frozenset(refused))
+        plan_input = self.input_builder.build(snapshot, now, without, frozenset(refused))
         if self._promoter is not None:
             snapshot = self._promoter.step(snapshot, plan_input, now)
         if not plan_input.classes:

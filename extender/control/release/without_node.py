@@ -64,7 +64,7 @@ class WithoutNode:
             return []
         layout = snapshot.layout
         now, empty = _Room(snapshot, self._input_builder), _Room(snapshot, self._input_builder, empty=True)
-        usage = self._usage(layout)
+        usage = self._usage(snapshot)
         row_of, committed = {name: row for row, name in enumerate(usage.queues)}, usage.regular
         chosen: list[TaskClass] = []
         for task_class in waiting:
@@ -80,9 +80,9 @@ class WithoutNode:
                 break
         return chosen
 
-    def _usage(self, layout: Layout) -> QueueUsage:
+    def _usage(self, snapshot: Snapshot) -> QueueUsage:
         """Return what queues have, with the released pods that have no node: nodes are being made for them."""
-        usage = self._input_builder.usage(layout)
+        usage, layout = self._input_builder.usage(snapshot), snapshot.layout
         nodeless = [pod for phase in _RELEASED for pod in self._backlog.at(phase) if pod.awaited is None]
         return usage.with_more((pod.identity.queue, layout.vector(pod.counted)) for pod in nodeless)
 

@@ -65,7 +65,7 @@ class SimulatedControl:
         self._create(world, now)
         # 2. Plan as the release loop does.
         ledger_snapshot = self._ledger.snapshot(now)
-        plan_input = self._input_builder.build(ledger_snapshot.layout, now)
+        plan_input = self._input_builder.build(ledger_snapshot, now)
         plan = self._planner.plan(ledger_snapshot, plan_input.waiting, now)
         # 3. Release and bind the planned pods; their tasks start in the world.
         planned = zip(pods_of(plan_input, plan), plan.assignments.node.tolist(), strict=True)

@@ -27,7 +27,7 @@ def test_pods_of_a_service_that_wait_are_work():
     scene = Scene(node("n1"))
     service = {"job": "s", "owner": "s", "owner_kind": "ReplicaSet", "duration": 60.0}
     scene.see(pod("s0", 500, node="n1", gates=(), started=scene.now, **service), pod("s1", 500, **service))
-    waiting = scene.releaser.input_builder.build(scene.ledger.snapshot(scene.now).layout, scene.now).waiting
+    waiting = scene.releaser.input_builder.build(scene.ledger.snapshot(scene.now), scene.now).waiting
     assert waiting.jobs.work.tolist() == [30.0]
 
 
@@ -35,10 +35,10 @@ def test_a_gang_that_lacks_pods_makes_nobody_of_its_queue_due_later():
     scene = Scene(node("n1"))
     gang = [pod(f"g{n}", job="g", group="default/g", least=3, duration=3_600.0) for n in range(3)]
     scene.see(*gang[:2], pod("other", 500, duration=60.0))
-    layout = scene.ledger.snapshot(scene.now).layout
-    assert scene.releaser.input_builder.build(layout, scene.now).waiting.jobs.work.tolist() == [0.0, 30.0]
+    snapshot = scene.ledger.snapshot(scene.now)
+    assert scene.releaser.input_builder.build(snapshot, scene.now).waiting.jobs.work.tolist() == [0.0, 30.0]
     scene.see(gang[2])
-    assert scene.releaser.input_builder.build(layout, scene.now).waiting.jobs.work.tolist() == [1080.0, 30.0]
+    assert scene.releaser.input_builder.build(snapshot, scene.now).waiting.jobs.work.tolist() == [1080.0, 30.0]
 
 
 def test_pods_that_gates_of_others_hold_make_nobody_of_their_queue_due_later():
@@ -47,17 +47,17 @@ def test_pods_that_gates_of_others_hold_make_nobody_of_their_queue_due_later():
     gates = ("dovetail.dev/hold", "example.com/quota")
     scene.see(pod("j0", gates=gates, **many), pod("j1", gates=gates[1:], **many), pod("other", 500, duration=60.0))
     scene.backlog.apply(OwnerSeen(Owner("j", 100, 100)), scene.now)
-    layout = scene.ledger.snapshot(scene.now).layout
-    assert scene.releaser.input_builder.build(layout, scene.now).waiting.jobs.work.tolist() == [0.0, 30.0]
+    snapshot = scene.ledger.snapshot(scene.now)
+    assert scene.releaser.input_builder.build(snapshot, scene.now).waiting.jobs.work.tolist() == [0.0, 30.0]
     scene.see(pod("j0", **many))
-    assert scene.releaser.input_builder.build(layout, scene.now).waiting.jobs.work.tolist() == [99 * 360.0, 30.0]
+    assert scene.releaser.input_builder.build(snapshot, scene.now).waiting.jobs.work.tolist() == [99 * 360.0, 30.0]
 
 
 def test_a_job_of_few_long_tasks_does_not_come_last():
     scene = Scene(node("n1"))
     scene.see(*(pod(f"short{n}", 500, job=f"short{n}", duration=40.0) for n in range(10)))
     scene.see(pod("long", 40, job="long", duration=600.0))
-    waiting = scene.releaser.input_builder.build(scene.ledger.snapshot(scene.now).layout, scene.now).waiting
+    waiting = scene.releaser.input_builder.build(scene.ledger.snapshot(scene.now), scene.now).waiting
     assert waiting.left_seconds == 10 * 0.5 * 40 + 0.04 * 600  # of the node's CPU
     scene.step()
     scene.step(1)

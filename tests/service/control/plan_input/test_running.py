@@ -14,7 +14,7 @@ def ends(*running, later=0.0):
     began = scene.now
     scene.see(*[make(began) for make in running])
     scene.now += later
-    found = scene.releaser.input_builder.build(scene.ledger.snapshot(scene.now).layout, scene.now).waiting.running
+    found = scene.releaser.input_builder.build(scene.ledger.snapshot(scene.now), scene.now).waiting.running
     return sorted((found.ends_at - began).tolist())
 
 
@@ -67,7 +67,7 @@ def test_an_opportunistic_pod_frees_only_what_it_counts():
     scene.now += LONG_SECONDS
     scene.see(task(scene.now, "regular"), task(scene.now, "opportunistic", opportunistic=True))
     snapshot = scene.ledger.snapshot(scene.now)
-    running = scene.releaser.input_builder.build(snapshot.layout, scene.now).waiting.running
+    running = scene.releaser.input_builder.build(snapshot, scene.now).waiting.running
     assert sorted(running.demand[:, 0].tolist()) == [0.0, 100.0]
     assert running.demand.sum(axis=0).tolist() == snapshot.allocated.sum(axis=0).tolist()
 

@@ -20,7 +20,7 @@ def outcome(scene, *given, reserved=()):
     It keeps room for one pod each of what is `reserved`, by name, on a node.
     """
     snapshot = scene.ledger.snapshot(scene.now)
-    made = scene.input_builder().build(snapshot.layout, scene.now)
+    made = scene.input_builder().build(snapshot, scene.now)
     rows = [made.row(scene.backlog.find(f"uid-{name}")[0], f"uid-{name}") for name, _ in given]
     nodes = [snapshot.layout.rows[where] for _, where in given]
     none = np.full(len(rows), -1)

@@ -11,7 +11,7 @@ from extender.policy.shares import parts_as_wanted
 
 
 def shares(queues, *names):
-    active, _, share = QueueTree(queues).shares(names)
+    active, _, share = QueueTree(queues).shares(names, {*names})
     return {name: round(value, 4) for name, value in zip(active, share.tolist(), strict=True)}
 
 
@@ -66,9 +66,8 @@ def test_what_is_above_a_queue():
 @pytest.mark.parametrize(("weight", "share"), [(1.0, 0.25), (2.0, 0.4)])
 def test_queues_that_nobody_declared_weigh_together_what_settings_say(weight, share):
     """Weights 2 and 1, and the others' 1 or 2: a quarter or two fifths for all 100 of them."""
-    active, _, shares = QueueTree([Queue("research", 2), Queue("sales", 1)], weight).shares(
-        ["research", "sales", *(f"n{number}" for number in range(100))]
-    )
+    names = ["research", "sales", *(f"n{number}" for number in range(100))]
+    active, _, shares = QueueTree([Queue("research", 2), Queue("sales", 1)], weight).shares(names, {*names})
     found = dict(zip(active, shares.tolist(), strict=True))
     assert found["sales"] == pytest.approx((1 - share) / 3)
     assert found["n7"] == pytest.approx(share / 100)
@@ -110,7 +109,8 @@ def test_where_all_queues_want_everything_the_plan_divides_the_cluster_by_their_
     queues = [Queue(name, draw.choice((0.5, 1, 2, 3)), draw.choice((0.0, 0.1, 0.3))) for name in names]
     queues += [Queue(f"{name}-{n}", draw.choice((0.5, 1, 2)), parent=name) for name in names for n in range(2)]
     tree = QueueTree(queues)
-    active, _, fair = tree.shares([queue.name for queue in queues if draw.random() < 0.7] or ["q0"])
+    some = [queue.name for queue in queues if draw.random() < 0.7] or ["q0"]
+    active, _, fair = tree.shares(some, {*some})
     groups = tree.groups(active)
     wanted = np.zeros(len(groups.weight))
     wanted[groups.leaf] = np.inf

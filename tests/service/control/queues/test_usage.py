@@ -31,7 +31,7 @@ def standings(scene, order):
     """Return where queues stand for reclaim."""
     layout, tree = order.snapshot.layout, order.input_builder.tree
     sight = BacklogCopier(scene.backlog).copy(layout, ())
-    return standings_of(sight.usage(tree, layout), (), tree, layout)
+    return standings_of(sight.usage(tree, order.snapshot, order.input_builder.claims), (), tree, layout)
 
 
 def explained(scene, order):
@@ -58,7 +58,7 @@ def by_queue(scene):
         "explain": {name: share for name, (share, _) in explained(scene, order).items() if share is not None},
         "reclaim": dict(zip(standing.queues, reclaim.tolist(), strict=False)),
         "plan": dict(zip(jobs.queue_names, dominant_shares(allocated, total).tolist(), strict=True)),
-        "now": {name: share for name, (share, _) in builder.usage(order.snapshot.layout).by_queue().items()},
+        "now": {name: share for name, (share, _) in builder.usage(order.snapshot).by_queue().items()},
     }
 
 
@@ -73,6 +73,29 @@ def fair_by_queue(scene):
         "reclaim": dict(zip(standing.queues, standing.fair.tolist(), strict=False)),
         "plan": dict(zip(jobs.queue_names, jobs.queue_weight.tolist(), strict=True)),
     }
+
+
+def test_a_queue_with_nothing_but_pods_that_no_node_could_hold_has_no_fair_share_and_is_told_why_it_waits():
+    # n1's agent leaves 900; the gang needs 1,200; another gang lacks two pods; and no node is labelled.
+    scene = Scene(node("n1", cpu=1000))
+    scene.see(
+        pod("agent", 100, gates=(), node="n1", owner_kind="DaemonSet"),
+        pod("large", 901, queue="large"),
+        *(pod(f"gang{n}", 400, job="gang", group="default/gang", least=3, queue="gang") for n in range(3)),
+        pod("short", 100, group="default/short", least=3, queue="short"),
+        pod("fits", 900, queue="fits"),
+        pod("also", 901, queue="fits"),
+    )
+    shares = {"fits": 1.0, "gang": 0.0, "large": 0.0, "short": 0.0}
+    assert [*fair_by_queue(scene).values()] == [shares] * 4
+    why = {name: reason.kind for name, reason in scene.why().items()}
+    assert (why["large"], why["gang0"], why["short"]) == ("too-large", "too-large", "gang")
+
+
+def test_a_queue_that_holds_room_has_a_fair_share_whatever_waits_in_it():
+    scene = Scene(node("n1", cpu=1000))
+    scene.see(pod("runs", 100, gates=(), node="n1"), pod("large", 1001), pod("fits", 100, queue="r"))
+    assert [*fair_by_queue(scene).values()] == [{"q": 0.5, "r": 0.5}] * 4
 
 
 def minimum_by_queue(scene):
@@ -178,8 +201,8 @@ def test_a_queue_with_nothing_but_refused_pods_that_rest_takes_no_part():
 def test_what_would_be_on_its_way_besides_counts_for_its_queue_alone():
     scene = Scene(node("n1", cpu=1000))
     scene.see(pod("a", 100, gates=(), node="n1"), pod("b", 200, queue="r", gates=(), node="n1"))
-    layout = scene.ledger.snapshot(scene.now).layout
-    before = scene.input_builder().usage(layout)
+    snapshot = scene.ledger.snapshot(scene.now)
+    layout, before = snapshot.layout, scene.input_builder().usage(snapshot)
     after = before.with_more([("q", layout.vector({"cpu": 50.0})), ("nobody's", layout.vector({"cpu": 50.0}))])
     assert (after.share({"q"}), after.share({"r"}), after.share({"q", "r"})) == pytest.approx((0.15, 0.2, 0.35))
     assert before.share({"q"}) == pytest.approx(0.1), "what was asked for is another usage"
@@ -255,7 +278,7 @@ def opportunistic(name, demand, **more):
 
 
 def usage_now(scene):
-    return scene.input_builder().usage(scene.ledger.snapshot(scene.now).layout)
+    return scene.input_builder().usage(scene.ledger.snapshot(scene.now))
 
 
 def test_opportunistic_pods_have_a_share_of_their_own():

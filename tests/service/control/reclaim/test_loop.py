@@ -154,6 +154,26 @@ def test_a_queue_whose_pods_all_wait_for_somebody_else_has_no_part_of_the_cluste
     assert len(scene.running("b")) == 5
 
 
+@pytest.mark.parametrize("more", [{"cpu": 1001}, {"cpu": 400, "group": "team/gang", "least": 3}], ids=["pod", "gang"])
+def test_a_queue_whose_pods_no_nodes_could_hold_has_no_part_of_the_cluster(more):
+    # As above. The gang of three needs 1,200 of the 1,000.
+    scene = full(timeouts=FAIR, queues=())
+    scene.see(waits("b4", job="b"), *(waits(f"c{number}", queue="c", job="c", **more) for number in range(3)))
+    scene.run(120)
+    assert len(scene.running("b")) == 5
+
+
+def test_nobody_loses_a_share_that_pods_which_no_node_could_hold_seem_to_have_a_part_of():
+    # a, b and c should have 400 of 1,200 each, and a has that beside b, which may use n1 alone. With d it would be 300.
+    scene = ReclaimScene(node("n1", cpu=600, labels={"host": "n1"}), node("n2", cpu=600), timeouts=FAIR)
+    n1 = Constraints(selector=(("host", "n1"),))
+    scene.see(*(runs(f"a{n}") for n in range(4)), *(runs(f"b{n}", queue="b") for n in range(2)))
+    scene.see(*(runs(f"c{n}", queue="c", on="n2") for n in range(6)))
+    scene.see(waits("b2", constraints=n1), waits("d0", 601, queue="d"))
+    scene.run(120)
+    assert scene.evicted == []
+
+
 def test_nobody_goes_where_there_is_room_by_itself_when_the_time_has_run_out():
     scene = full(queues=(Queue("a"), Queue("b", minimum=0.05)))
     scene.run(30)
