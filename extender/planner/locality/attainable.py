@@ -9,21 +9,35 @@ from extender.cluster.resources import DISK_READ_INDEX, NETWORK_IN_INDEX, NETWOR
 from extender.cluster.waiting import Blocks, Inputs, Shuffle
 
 _RATES = [DISK_READ_INDEX, NETWORK_IN_INDEX, NETWORK_OUT_INDEX]
+_SAMPLE = 16
+"""One of so many nodes, those with the fastest links, can take most inputs; only for the others are all looked at."""
 
 
 def attainable(
     demand: Floats, reading: Floats, inputs: Sequence[Inputs], barred: Mask | None, capacity: Floats
 ) -> Iterator[tuple[int, Floats]]:
-    """Yield the classes that read faster than some disk or link is, and how fast their tasks could read at most.
+    """Yield the classes that may read faster than their inputs can come, and how fast their tasks could read at most.
 
     The first four are those of `cluster.waiting.Waiting`; `capacity` [N, R] is what nodes have. The rates are of each
     task of a class with blocks [T], and of any task of a shuffle [1]; classes that read where they run are left out.
     """
     slowest = capacity[:, _RATES].min(initial=np.inf)
     peak = reading + demand[:, NETWORK_IN_INDEX]
-    for row in np.flatnonzero((reading > 0) & (peak > slowest)).tolist():
+    rows = np.flatnonzero((reading > 0) & (peak > slowest)).tolist()
+    if not rows:
+        return
+    lent = np.append(capacity[:, [DISK_READ_INDEX, NETWORK_OUT_INDEX]].min(axis=1), 0.0)
+    links = np.argsort(-capacity[:, NETWORK_IN_INDEX], kind="stable")[:_SAMPLE]
+    for row in rows:
         read = inputs[row]
         if read is None:
+            continue
+        needed = demand[row].copy()
+        needed[NETWORK_IN_INDEX] = peak[row]
+        fast = needs_fit(capacity[links], needs(needed))
+        if barred is not None:
+            fast &= ~barred[row, links]
+        if fast.any() and _are_lent(read, reading.item(row), lent):
             continue
         usable = needs_fit(capacity, needs(demand[row]))
         if barred is not None:
@@ -33,6 +47,13 @@ def attainable(
             yield row, _of_blocks(read, capacity, usable, link)
         else:
             yield row, np.array([min(reading[row] * _part(read, capacity, usable), link)])
+
+
+def _are_lent(read: Blocks | Shuffle, reading: float, lent: Floats) -> bool:
+    """Say whether what is read comes as fast as it is wanted by what nodes can lend [N + 1]; the last has nothing."""
+    if isinstance(read, Blocks):
+        return bool((lent[read.copies].max(axis=1, initial=0.0) >= reading).all())
+    return bool((lent[read.nodes] >= read.rates).all())
 
 
 def _of_blocks(blocks: Blocks, capacity: Floats, usable: Mask, link: float) -> Floats:
