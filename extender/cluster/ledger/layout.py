@@ -49,14 +49,8 @@ class Layout:
 
     @property
     def total(self) -> Floats:
-        """What all nodes offer together, of the dimensions that they limit and that shares are of [R]; 0 of others.
-
-        A place for a pod is no part of a share: small pods would count as much as large ones. A node that does not
-        limit a dimension counts like the mean of those that do: pods on it hold their share, too.
-        """
-        limited = np.isfinite(self.capacity) & [name != PODS for name in self.axis]
-        declared = np.where(limited, self.capacity, 0.0).sum(axis=0)
-        return np.asarray(declared * (len(self.names) / np.maximum(limited.sum(axis=0), 1)))
+        """What all nodes offer together of what shares are of [R]."""
+        return total_of(self.capacity, self.axis)
 
     @property
     def packed(self) -> Floats:
@@ -123,6 +117,17 @@ def layout_of(nodes: Mapping[str, Node]) -> Layout:
     axis = (*DIMENSIONS, *sorted(offered.difference(DIMENSIONS)), UNADVERTISED)
     rows = [nodes[name] for name in names]
     return _layout(names, axis, _capacities(rows, axis), _systems(rows, axis), _thresholds(rows), _soft_taints(rows))
+
+
+def total_of(capacity: Floats, axis: Sequence[str]) -> Floats:
+    """Return what all nodes offer together, of the dimensions that they limit and that shares are of [R]; 0 of others.
+
+    A place for a pod is no part of a share: small pods would count as much as large ones. A node that does not limit a
+    dimension (`capacity` [N, R] is infinite) counts like the mean of those that do: pods on it hold their share, too.
+    """
+    limited = np.isfinite(capacity) & [name != PODS for name in axis]
+    declared = np.where(limited, capacity, 0.0).sum(axis=0)
+    return np.asarray(declared * (len(capacity) / np.maximum(limited.sum(axis=0), 1)))
 
 
 def laid_out(node: Node) -> tuple[object, ...]:

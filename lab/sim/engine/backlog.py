@@ -23,9 +23,8 @@ from lab.sim.engine.running import DONE_SECONDS, Ends, Starts
 from lab.sim.engine.stage_inputs import StageInputs, read_only_view
 from lab.sim.engine.task_edges import TaskEdges
 from lab.sim.engine.use.estimates import StageEstimates
-from lab.sim.files.machines import UNLIMITED
 from lab.sim.workloads.stages import StageTable
-from lab.sim.workloads.workload import BLOCKS, SHUFFLE, SOURCES, Machines
+from lab.sim.workloads.workload import BLOCKS, SHUFFLE, SOURCES, UNLIMITED, Machines
 
 _BLOCKS, _SHUFFLE = SOURCES.index(BLOCKS), SOURCES.index(SHUFFLE)
 _READ, _IN = DISK_READ_INDEX, NETWORK_IN_INDEX

@@ -26,7 +26,7 @@ from lab.sim.engine.running import DONE_SECONDS
 from lab.sim.engine.use.sampling import Sampling
 from lab.sim.engine.world import World, machine_names
 from lab.sim.preemption import PlanWithVictims
-from lab.sim.workloads.workload import LOCAL, SOURCES, Machines, Workload
+from lab.sim.workloads.workload import LOCAL, SOURCES, Machines, Workload, as_declared
 
 Progress = Callable[[int, int], None]
 """Shows how many tasks have ended, of how many."""
@@ -317,7 +317,7 @@ def empty_snapshot(capacity: Floats, axis: tuple[str, ...] = DIMENSIONS) -> Snap
             rows={name: row for row, name in enumerate(names)},
             axis=axis,
             columns={name: column for column, name in enumerate(axis)},
-            capacity=read_only(capacity.copy()),
+            capacity=read_only(as_declared(capacity)),
         ),
         allocated=nothing,
         in_flight=nothing,

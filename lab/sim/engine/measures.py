@@ -163,7 +163,8 @@ class SeriesRecorder:
 
     When there would be more, it drops every other point and measures half as often from then on. Unfairness is summed
     over all time instead. `queue` [J] is the row of each job's queue. `whole` [N, R] is what machines have (None: what
-    they offer, their `capacity`), `loss` as in contention.efficiency.
+    they offer, their `capacity`), `shared` [R] what shares are of (None: all that they offer), `loss` as in
+    contention.efficiency.
     """
 
     capacity: Floats
@@ -173,6 +174,7 @@ class SeriesRecorder:
     points: int
     begin: float = 0.0
     whole: Floats | None = None
+    shared: Floats | None = None
     loss: float = 0.0
     _next: int = 0
     _points: list[_Point] = field(default_factory=list)
@@ -180,6 +182,7 @@ class SeriesRecorder:
     _unfair: Floats = field(init=False)
     _lived: Floats = field(init=False)
     _total: Floats = field(init=False)
+    _shared: Floats = field(init=False)
     _ones: Floats = field(init=False)
     _levels: Floats = field(init=False)
     _per_capacity: Floats = field(init=False)
@@ -187,6 +190,7 @@ class SeriesRecorder:
     def __post_init__(self) -> None:
         self._unfair, self._lived = np.zeros(len(self.queue)), np.zeros(len(self.queue))
         self._total, self._ones = self.capacity.sum(axis=0), np.ones(len(self.capacity))
+        self._shared = self._total if self.shared is None else self.shared
         self._levels = self._high_levels()
         self._per_capacity = np.divide(1.0, self.capacity, out=np.zeros(self.capacity.shape), where=self.capacity > 0)
 
@@ -265,7 +269,7 @@ class SeriesRecorder:
         seconds = np.repeat([seconds for seconds, *_ in self._intervals], counts)
         active = np.repeat(counts, counts)
         rows = np.concatenate([rows for _, rows, _ in self._intervals])
-        share = dominant_shares(np.concatenate([allocated for *_, allocated in self._intervals]), self._total)
+        share = dominant_shares(np.concatenate([allocated for *_, allocated in self._intervals]), self._shared)
         np.add.at(self._unfair, rows, (share * active - 1.0) * seconds)
         np.add.at(self._lived, rows, seconds)
         self._intervals.clear()
@@ -284,7 +288,7 @@ class SeriesRecorder:
             promised=self._above(moment.allocated),
             carried=self._above(carried(demand, self.capacity, loss=self.loss)),
             excess=self._ones @ (np.maximum(demand - self.capacity, 0.0) * self._per_capacity) / len(demand),
-            queues=dominant_shares(queue_allocated, self._total),
+            queues=dominant_shares(queue_allocated, self._shared),
             waste=self._waste(moment) if with_waste else Waste(),
         )
 
@@ -307,7 +311,7 @@ class SeriesRecorder:
         return np.divide(amounts, self._total, out=np.zeros(len(amounts)), where=self._total > 0)
 
     def _waste(self, moment: RunState) -> Waste:
-        return waste(self.capacity - moment.allocated, moment.task_demand, moment.waiting, self._total)
+        return waste(self.capacity - moment.allocated, moment.task_demand, moment.waiting, self._shared)
 
 
 def _mean(values: Sequence[float]) -> float:

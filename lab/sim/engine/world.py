@@ -105,6 +105,7 @@ class World:
             points=points,
             begin=begin,
             whole=machines.whole,
+            shared=machines.total,
             loss=loss,
         )
         self._changes, self._changed = machines.changes, 0

@@ -19,12 +19,10 @@ from extender.cluster.resources import (
 from extender.errors import BadQuantity, TraceError
 from lab.sim.files.format import RESOURCES, MachineLine, Quantity, is_resource
 from lab.sim.files.lines import json_lines
-from lab.sim.workloads.workload import Machines
+from lab.sim.workloads.workload import UNLIMITED, Machines
 
 MOST_MACHINES = 100_000
 _VOLUMES = "attachable-volumes-"
-UNLIMITED = 2.0**50
-"""Bytes per second of a disk or link that a machine does not limit: a petabyte."""
 
 
 def machines_of(path: Path) -> Machines:

@@ -10,7 +10,7 @@ from extender.arrays import Floats, Rows
 from extender.cluster.eligibility import Constraints
 from extender.cluster.recording.lines import NodeLine, PodLine
 from extender.cluster.resources import CPU, DIMENSIONS, IO_DIMENSIONS, MEMORY, PODS, Amounts
-from lab.sim.workloads.workload import Machines, NodeChange
+from lab.sim.workloads.workload import UNLIMITED, Machines, NodeChange
 
 History = Mapping[str, Sequence[tuple[float, NodeLine | None]]]
 """What each node was from which time on, by its name; None: it was gone. The times ascend."""
@@ -83,10 +83,10 @@ class Versions:
     def hold(self, demand: Floats, node: Rows, bound: Floats) -> None:
         """Have nodes be large enough for each pod [T] by itself that was `bound` there, whatever the services take.
 
-        What is not limited is as much as all pods want together.
+        What is not limited is as much as all pods want together, and more.
         """
         finite = np.isfinite(self.capacity)
-        unlimited = np.where(finite.all(axis=0), 0.0, demand.sum(axis=0) + 1.0)
+        unlimited = np.maximum(demand.sum(axis=0), UNLIMITED)
         self.capacity = np.where(finite, np.maximum(self.capacity, 0.0), unlimited)
         present = np.flatnonzero([version is not None for version in self.node])
         span = 1.0 + max(float(bound.max(initial=0.0)), float(self.since.max(initial=0.0)))

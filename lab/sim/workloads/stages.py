@@ -162,7 +162,7 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
     if machines.aggregate:
         demand = everywhere(demand, np.zeros_like(reading), copied * (output_copies - 1))
         copied = np.zeros_like(copied)
-    whole, total = everywhere(demand, reading, copied * (output_copies - 1)), machines.capacity.sum(axis=0)
+    whole, total = everywhere(demand, reading, copied * (output_copies - 1)), machines.total
     expected = np.array([stage.duration for stage in stages])
     parents = [_rows(stage.parents, first_stage[job]) for job, stage in zip(job_of_stage, stages, strict=True)]
     durations = [stage.durations for job in workload.jobs for stage in job.stages]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from extender.arrays import Floats, Mask, Rows
 from extender.cluster.eligibility import ANYWHERE, Constraints
+from extender.cluster.ledger.layout import total_of
 from extender.cluster.model import Node
 from extender.cluster.resources import DIMENSIONS, DISK_WRITE_INDEX, NETWORK_IN_INDEX, PODS
 from extender.control.queues.tree import QueueTree
@@ -18,6 +19,15 @@ BLOCKS, SHUFFLE, LOCAL = "blocks", "shuffle", "local"
 ran on, in proportion; or the machine that the task runs on."""
 
 SOURCES = (LOCAL, BLOCKS, SHUFFLE)
+
+
+UNLIMITED = 2.0**50
+"""Bytes per second of a disk or link that a machine does not limit: a petabyte."""
+
+
+def as_declared(capacity: Floats) -> Floats:
+    """Return what machines offer as schedulers see it [N, R]: infinite where one does not limit a disk or link."""
+    return np.where(capacity >= UNLIMITED, np.inf, capacity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +158,11 @@ class Machines:
     changes: tuple[NodeChange, ...] = ()
     move_seconds: Floats | None = None
     whole: Floats | None = None
+
+    @property
+    def total(self) -> Floats:
+        """What all offer together of what shares are of [R], as in a cluster (`Layout.total`)."""
+        return total_of(as_declared(self.capacity), self.axis)
 
     @property
     def output_holders(self) -> Rows:

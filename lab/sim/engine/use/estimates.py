@@ -40,7 +40,7 @@ class StageEstimates:
         if len(machines.axis) > len(DIMENSIONS):
             counted = ", ".join(DIMENSIONS)
             raise DovetailError(f"demands of {counted} are estimated; not where these count too: {machines.beyond}")
-        self._table, self._capacity = table, machines.capacity
+        self._table, self._capacity, self._total = table, machines.capacity, machines.total
         self.demand, self.reading, self.busy = table.demand.copy(), table.reading.copy(), table.busy.copy()
         self._declared = table.demand.copy()
         self._declared[:, _READ] += table.reading
@@ -132,4 +132,4 @@ class StageEstimates:
         table = self._table
         copies = table.copied[stages] * (table.output_copies - 1)
         amounts = everywhere(self.demand[stages], self.reading[stages], copies)
-        return work_by_resource(amounts, table.expected[stages], self._capacity.sum(axis=0))
+        return work_by_resource(amounts, table.expected[stages], self._total)

@@ -13,16 +13,19 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from extender.cluster.ledger.layout import layout_of
 from extender.cluster.resources import DIMENSIONS
 from extender.errors import DovetailError, SettingsError, TraceError
 from lab.errors import SpecError
 from lab.sim import sweep
 from lab.sim.commands import simulate
+from lab.sim.engine.clock import empty_snapshot
 from lab.sim.files.format import schema
 from lab.sim.files.jobs import workload_of
 from lab.sim.files.machines import machines_of
 from lab.sim.runs import Run, inputs_of, perform, recording
 from lab.sim.workloads.parameters import Parameters
+from lab.sim.workloads.stages import table_of
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "simulate"
 MACHINES = {"name": "m", "count": 2, "allocatable": {"cpu": 4, "memory": "8Gi"}}
@@ -159,6 +162,20 @@ def test_places_for_pods_are_read_as_nodes_have_them_and_do_not_count(tmp_path):
     path = written(tmp_path / "machines.jsonl", {"name": "m", "allocatable": allocatable})
     made = machines_of(path)
     assert (made.axis, made.name) == (DIMENSIONS, "machines.jsonl (1; places for pods do not count)")
+
+
+def test_machines_that_do_not_limit_a_disk_have_as_much_where_shares_are_counted_as_in_a_cluster(tmp_path):
+    # Of disk-read the machines declare 100 and 300, and the third counts like their mean: 600 in all.
+    declared = [{"disk-read": 100}, {"disk-read": 300, "network-in": 50}, {"pods": 9}]
+    lines = [{"name": f"m{row}", "allocatable": {"cpu": 4, **more}} for row, more in enumerate(declared)]
+    found = machines_of(written(tmp_path / "machines.jsonl", *lines))
+    layout = layout_of({node.name: node for node in found.nodes})
+    seen = empty_snapshot(found.capacity).layout
+    assert found.total.tolist() == layout.total.tolist()[:6] == seen.total.tolist() == [12000, 0, 600, 0, 150, 0]
+    assert seen.capacity.tolist() == layout.capacity[:, :6].tolist()
+    work = stage(demand={"cpu": 1}, seconds=10, input={"from": "local", "rate": 60})
+    table = table_of(workload_of(written(tmp_path / "jobs.jsonl", work), found), found)
+    assert table.work.tolist() == [pytest.approx(10 * (1 / 12 + 60 / 600))]
 
 
 def test_machines_have_whole_devices(tmp_path):
