@@ -190,9 +190,12 @@ def connect(kubeconfig: Path | None, context: str = "") -> Api:
             files = _with_content(kubeconfig)
             if context:
                 _require_context(kubeconfig, context, _namespaces_by_context(files))
+            chosen = context or _first_context(files)
             config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=files, context=context or _first_context(files), client_configuration=configuration
+                config_file=files, context=chosen, client_configuration=configuration
             )
+            if (name := _token_file(files, chosen)) is not None:
+                configuration.refresh_api_key_hook = _TokenFile(name)  # type: ignore[assignment] # None is its default
         else:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
     except _UNREADABLE as error:
@@ -202,6 +205,45 @@ def connect(kubeconfig: Path | None, context: str = "") -> Api:
     configuration.retries = False
     configuration.connection_pool_maxsize = _MOST_IDLE_CONNECTIONS
     return Api(client.ApiClient(configuration))
+
+
+def _token_file(files: str, context: str | None) -> str | None:
+    """Return the file that holds the token of a context's user; None where its token is from elsewhere."""
+    merged = KubeConfigMerger(files).config  # type: ignore[no-untyped-call]
+    chosen = merged["contexts"].get_with_name(context or merged["current-context"])["context"]
+    if not (merged.safe_get("users") and chosen.safe_get("user")):
+        return None
+    user = merged["users"].get_with_name(chosen["user"], safe=True)
+    said = user.safe_get("user") if user is not None else None
+    if not said or "token" in said or "auth-provider" in said or "tokenFile" not in said:
+        return None
+    return os.path.join(os.path.abspath(os.path.dirname(user.path)), str(said["tokenFile"]))
+
+
+class _TokenFile:
+    """The token in a file, which is read again when the file has changed: it is rotated, and the old one expires.
+
+    The client library reads it once. One that cannot be read, as it is just being written, is read later.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._stamp = _stamp(name)
+
+    def __call__(self, configuration: client.Configuration) -> None:
+        """Give a client the token that its next call shall send."""
+        try:
+            stamp = _stamp(self._name)
+            token = "" if stamp == self._stamp else Path(self._name).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            return
+        if token:
+            configuration.api_key["BearerToken"], self._stamp = f"Bearer {token}", stamp
+
+
+def _stamp(name: str) -> tuple[int, int, int]:
+    status = os.stat(name)
+    return status.st_mtime_ns, status.st_ino, status.st_size
 
 
 def default_namespace(kubeconfig: Path | None, context: str = "") -> str:

@@ -727,6 +727,32 @@ def test_a_file_with_a_token_may_end_in_a_line_end_as_kubectl_has_it(tmp_path):
     assert received == ["Bearer of-a-file"]
 
 
+def test_a_file_with_a_token_is_read_again_when_it_has_changed_and_has_one(tmp_path):
+    token = tmp_path / "token"
+    token.write_text("first")
+    received = []
+
+    def answer(handler):
+        received.append(handler.headers["Authorization"])
+        reply(200, b"{}")(handler)
+
+    with served(answer) as server:
+        path = kubeconfig(tmp_path, "config", current="a", a=server._api.configuration.host)
+        path.write_text(path.read_text().replace('"token": "config"', '"tokenFile": "token"'))
+        api = connect(path)
+        apart = api.apart(5.0)
+        for text in ("first", "second one", "", None, "third"):
+            token.unlink(missing_ok=True)
+            if text is not None:
+                token.write_text(text)
+            api.read("/x")
+            apart.read("/x")
+        api._api.close()
+        apart._api.close()
+    sent = ["first", "second one", "second one", "second one", "third"]
+    assert received == [f"Bearer {text}" for text in sent for _ in range(2)]
+
+
 def test_calls_that_must_not_wait_go_by_connections_of_their_own_and_say_who_we_are():
     ports, agents = [], []
     release = threading.Event()
