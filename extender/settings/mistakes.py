@@ -220,6 +220,15 @@ def _in_usage(usage: UsageSettings) -> Iterator[str]:
         yield f"usage.url: {_without_login(usage.url)!r}; accepted: such as http://prometheus.monitoring:9090 or https://host/prefix"
     if usage.url and usage.metrics_api:
         yield "usage.metricsApi: true with usage.url; accepted: one of them"
+    if usage.metrics_api and not usage.url:
+        asked = {
+            "matchers": usage.matchers,
+            "nodeQueries": usage.node_queries,
+            "podQueries": usage.pod_queries,
+            "access": usage.access != UsageAccess(),
+        }
+        for key in (key for key, value in asked.items() if value):
+            yield f"usage.{key}: it counts for nothing with usage.metricsApi; accepted: with usage.url"
     for label in usage.node_labels:
         if not _SERIES_LABEL.fullmatch(label):
             yield f"usage.nodeLabels: {label!r} cannot be a label of a series; accepted: such as node or instance"
@@ -244,6 +253,8 @@ def _in_access(access: UsageAccess) -> Iterator[str]:
     """Yield what is wrong with how Prometheus is told who asks; values may be secrets, so none is shown."""
     if access.token_file and access.username:
         yield "usage.access: tokenFile and username; accepted: one of them"
+    if any(name.lower() == "authorization" for name in access.headers) and (access.token_file or access.username):
+        yield "usage.access: headers.authorization with tokenFile or username; accepted: one of them"
     if access.password_file and not access.username:
         yield "usage.access: passwordFile without username; accepted: both"
     sent = {"username": access.username, **{f"headers.{name}": text for name, text in access.headers.items()}}

@@ -443,6 +443,26 @@ def test_a_target_for_locality_is_taken_with_the_wait_that_holds_until_it_is_kno
         ("{nodeQueries: {cpu: ''}}", "usage.nodeQueries.cpu: empty; accepted: a PromQL template"),
         ("{podQueries: {time: ''}}", "usage.podQueries.time: empty; accepted: a PromQL template"),
         ("{access: {tokenFile: /t, username: me}}", "usage.access: tokenFile and username; accepted: one of them"),
+        (
+            "{access: {tokenFile: /t, headers: {authorization: Basic x}}}",
+            "usage.access: headers.authorization with tokenFile or username; accepted: one of them",
+        ),
+        (
+            "{access: {username: me, headers: {Authorization: Basic x}}}",
+            "usage.access: headers.authorization with tokenFile or username; accepted: one of them",
+        ),
+        *(
+            (
+                f"{{metricsApi: true, {key}: {value}}}",
+                f"usage.{key}: it counts for nothing with usage.metricsApi; accepted: with usage.url",
+            )
+            for key, value in (
+                ("matchers", "'cluster=\"a\"'"),
+                ("nodeQueries", "{cpu: x}"),
+                ("podQueries", "{cpu: x}"),
+                ("access", "{tokenFile: /t}"),
+            )
+        ),
         ("{access: {certFile: /c}}", "usage.access: certFile and keyFile; accepted: both or neither"),
         ("{access: {passwordFile: /p}}", "usage.access: passwordFile without username; accepted: both"),
         ('{access: {username: "m\\xE9"}}', "usage.access.username: (not shown); accepted: ASCII text on one line"),
