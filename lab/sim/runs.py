@@ -129,7 +129,8 @@ def inputs_of(run: Run, parameters: Parameters) -> tuple[Workload, Machines]:
     else:
         machines = specs.machines(run.machines, parameters)
     if replay:
-        workload = replay.workload if run.policy == RECORDED else replay.simulated
+        simulated = replay.steady if run.machines == STEADY else replay.simulated
+        workload = replay.workload if run.policy == RECORDED else simulated
     elif is_file(run.workload):
         workload = workload_of(Path(run.workload), machines)
     elif Path(run.workload).is_file():

@@ -34,15 +34,16 @@ def notes_of(
     *,
     together: Mask,
     stay: int,
+    kept: int,
     again: int,
     unknown: Sequence[str],
     others: Sequence[tuple[int, str]],
 ) -> list[str]:
     """Return what is to be said, each with its count; nothing of what there is none of.
 
-    `pods` [T] are replayed, `together` [T] those that start with their group; `stay` of them keep their node, and in
-    the place of `again` others were made. Resources that are `unknown` are not counted. `others` are counts and
-    sentences about the rest of the recording.
+    `pods` [T] are replayed, `together` [T] those that start with their group; `stay` of them keep their node, `kept`
+    where all nodes are there all the time, and in the place of `again` others were made. Resources that are `unknown`
+    are not counted. `others` are counts and sentences about the rest of the recording.
     """
     without = [sum(name in pod.demand for pod in pods) for name in unknown]
     apart = sum(bool(pod.group) for pod in pods) - int(together.sum())
@@ -60,6 +61,11 @@ def notes_of(
             for name, count in sorted(unmet.items())
         ),
         (stay, f"{many(stay, 'pod')} ran where selectors and taints do not allow that: each keeps its node."),
+        (
+            kept,
+            f"With --machines recorded-all, where each node is as it was for longest, none would take "
+            f"{many(kept, 'pod')} by selectors and taints: each keeps its node.",
+        ),
         (
             again,
             f"{many(again, 'pod')} had to go (preempted, evicted, node gone), and another was made in the place of "

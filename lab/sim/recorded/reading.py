@@ -1,13 +1,14 @@
 """A recording -> workload, machines, and what was done. What the simulator cannot replay is left out and counted."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from extender.arrays import Floats
+from extender.arrays import Floats, Mask
 from extender.cluster.eligibility import Constraints, Requirement, Toleration
 from extender.cluster.recording.lines import (
     Begin,
@@ -49,11 +50,13 @@ class Replay:
     `workload` is for the policy `recorded`: a task takes what it took, and may go wherever it ran, whatever labels and
     taints that node has for most of the time. `simulated` is the workload for simulated schedulers, which start a task
     without delay: each takes longer by the delay that was usual. There a pod that was preempted or evicted and the one
-    that was made in its place are one task.
+    that was made in its place are one task. `steady` is the same for nodes that are there all the time, as each was for
+    longest: pods that none of them would take keep theirs.
     """
 
     workload: Workload
     simulated: Workload
+    steady: Workload
     machines: Machines
     placements: Placements
     notes: Sequence[str]
@@ -190,7 +193,9 @@ def _replay(read: _Read, file: str) -> Replay:
     # 3. How long tasks would have taken alone, and where they may go.
     together, begun = whole_groups(pods, bound, ended)
     seconds = seconds_at_peak(begun, ended, node, demand, machines.capacity)
-    constraints, stay = _constraints(pods, demand, versions)
+    own_nodes = _nodes_of_groups(pods, together)
+    constraints, stay = _constraints([pod.constraints for pod in pods], demand, own_nodes, versions.take)
+    for_steady, kept = _constraints(constraints, demand, own_nodes, _takes(machines))
     # 4. Jobs of stages of tasks. Who was made in another's place belongs to the same job, whenever that was.
     last = in_the_end(made_in_place(pods))
     came = created.copy()
@@ -206,35 +211,68 @@ def _replay(read: _Read, file: str) -> Replay:
         pods,
         together=together,
         stay=stay,
+        kept=kept,
         again=len(pods) - len(np.unique(last)),
         unknown=columns.unknown,
         others=_of_the_rest(read, pods, services),
     )
+    simulated = steady = replace(workload, jobs=[delayed(job, delay) for job in to_do])
+    if kept:
+        as_steady, _ = jobs_of(replace(ran, constraints=for_steady).only(np.unique(last)))
+        steady = replace(workload, jobs=[delayed(job, delay) for job in as_steady])
     return Replay(
         replace(workload, jobs=[_anywhere(job) for job in jobs], taken=(ended - begun)[order]),
-        replace(workload, jobs=[delayed(job, delay) for job in to_do]),
+        simulated,
+        steady,
         machines,
         Placements.of(jobs, bound[order], node[order]),
         [*notes, f"Simulated starts take {delay:.3f} s, as was usual."],
     )
 
 
-def _constraints(pods: Sequence[PodLine], demand: Floats, versions: Versions) -> tuple[list[Constraints], int]:
-    """Return where pods may go, and how many of them would find no machine there: they keep the one that they had."""
+def _nodes_of_groups(pods: Sequence[PodLine], together: Mask) -> list[tuple[str, ...]]:
+    """Return the node of each pod, or those of all pods that start together with it [T]."""
+    nodes: dict[str, set[str]] = defaultdict(set)
+    groups = [pod.group if whole else "" for pod, whole in zip(pods, together.tolist(), strict=True)]
+    for pod, group in zip(pods, groups, strict=True):
+        nodes[group].add(str(pod.node))
+    of_group = {group: tuple(sorted(names)) for group, names in nodes.items() if group}
+    return [of_group.get(group, (str(pod.node),)) for pod, group in zip(pods, groups, strict=True)]
+
+
+def _constraints(
+    constraints: Sequence[Constraints],
+    demand: Floats,
+    nodes: Sequence[tuple[str, ...]],
+    takes: Callable[[Floats, Constraints], bool],
+) -> tuple[list[Constraints], int]:
+    """Return where pods may go, and how many of them no machine `takes`: they keep the `nodes` that they had."""
     finds: dict[tuple[Constraints, bytes], bool] = {}
-    constraints, stay = list[Constraints](), 0
-    for pod, need in zip(pods, demand, strict=True):
-        key = pod.constraints, need.tobytes()
+    chosen, stay = list[Constraints](), 0
+    for asked, need, on in zip(constraints, demand, nodes, strict=True):
+        key = asked, need.tobytes()
         if key not in finds:
-            finds[key] = versions.take(need, pod.constraints)
-        constraints.append(pod.constraints if finds[key] else _only(str(pod.node)))
+            finds[key] = takes(need, asked)
+        chosen.append(asked if finds[key] else _only(on))
         stay += not finds[key]
-    return constraints, stay
+    return chosen, stay
 
 
-def _only(node: str) -> Constraints:
-    """Return the constraints of a pod that keeps its node whatever the node's taints."""
-    named = Requirement("metadata.name", "In", (node,), field=True)
+def _takes(machines: Machines) -> Callable[[Floats, Constraints], bool]:
+    """Return what says whether some machine takes a pod that needs this [R], if all are there all the time."""
+    allowed: dict[Constraints, Mask] = {}
+
+    def takes(need: Floats, constraints: Constraints) -> bool:
+        if constraints not in allowed:
+            allowed[constraints] = machines.allowed(constraints)
+        return bool((allowed[constraints] & (need <= machines.capacity).all(axis=1)).any())
+
+    return takes
+
+
+def _only(nodes: tuple[str, ...]) -> Constraints:
+    """Return the constraints of a pod that keeps to these nodes whatever their taints."""
+    named = Requirement("metadata.name", "In", nodes, field=True)
     return Constraints(terms=((named,),), tolerations=(Toleration(operator="Exists"),))
 
 

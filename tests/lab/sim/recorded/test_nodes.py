@@ -1,5 +1,6 @@
 """Nodes come, change and go in a simulation when they did in the recording."""
 
+import msgspec
 import pytest
 
 from extender.cluster.eligibility import Constraints, Taint
@@ -125,12 +126,53 @@ def test_a_pod_for_which_no_node_is_left_is_named(tmp_path):
 
 
 def test_that_labels_keep_a_pod_from_every_machine_is_said(tmp_path):
-    # n0 has the label for 10 s of 400, so it has none with recorded-all.
+    # n0 has the label for 10 s, and room for one pod: when a ends, b may not go there any more.
     labelled, selects = node("n0", labels={"pool": "a"}), Constraints(selector=(("pool", "a"),))
-    file = recording(tmp_path, node("n0", 110.0), pod("a", at=100, constraints=selects), nodes=(labelled,), last=NODES)
-    assert tasks(file, "kube-default") == [(0.0, 0)]
-    with pytest.raises(DovetailError, match=r"team/a/0 waits, .*; node selectors or taints keep it from every machine"):
-        tasks(file, "kube-default", "recorded-all")
+    pods = [pod(name, at=100, seconds=20.0, constraints=selects) for name in "ab"]
+    file = recording(tmp_path, node("n0", 110.0), *pods, nodes=(labelled,), last=NODES)
+    with pytest.raises(DovetailError, match=r"team/b/0 waits, .*; node selectors or taints keep it from every machine"):
+        tasks(file, "kube-default")
+
+
+KEPT = "With --machines recorded-all, where each node is as it was for longest, none would take {} by selectors and "
+
+
+@pytest.mark.parametrize("policy", [*SIMULATED, "recorded"])
+@pytest.mark.parametrize(
+    "later", [{}, {"labels": {"pool": "a"}, "unschedulable": True}, {"taints": (Taint("mine", "", "NoSchedule"),)}]
+)
+def test_a_pod_that_no_node_takes_as_it_was_for_longest_keeps_its_node_where_all_are_there_all_the_time(
+    tmp_path, policy, later
+):
+    # n0 has the label, and is open, for 10 s of 400. n1 is free.
+    labelled, selects = node("n0", labels={"pool": "a"}), Constraints(selector=(("pool", "a"),))
+    changed, nodes = node("n0", 110.0, **later), (labelled, node("n1"))
+    file = recording(tmp_path, changed, pod("a", at=100, constraints=selects), nodes=nodes, last=(changed, node("n1")))
+    assert tasks(file, policy, "recorded-all") == [(0.0, 0)]
+    assert KEPT.format("1 pod") + "taints: each keeps its node." in replay_of(file).notes
+
+
+def test_a_group_that_no_nodes_take_as_they_were_for_longest_keeps_to_its_nodes_and_starts_together(tmp_path):
+    # Both nodes have the label for 10 s of 400; one of them alone holds one pod of the two.
+    selects = Constraints(selector=(("pool", "a"),))
+    nodes = [node(name, labels={"pool": "a"}) for name in ("n0", "n1")]
+    later = [node(name, 110.0) for name in ("n0", "n1")]
+    group = {"constraints": selects, "group": "team/g", "least": 2}
+    pods = [
+        msgspec.structs.replace(pod(name, at=100, on=on, **group), job="team/g")
+        for name, on in (("a", "n0"), ("b", "n1"))
+    ]
+    file = recording(tmp_path, *later, *pods, nodes=nodes, last=later)
+    assert sorted(tasks(file, "tetris", "recorded-all")) == [(0.0, 0), (0.0, 1)]
+    (job,) = replay_of(file).steady.jobs
+    assert [(stage.tasks, stage.gang, stage.least) for stage in job.stages] == [(2, True, 2)]
+
+
+def test_who_finds_a_node_as_it_was_for_longest_keeps_none(tmp_path):
+    file = recording(tmp_path, node("n1", 105.0), pod("a", at=100), last=(node("n0"), node("n1", 105.0)))
+    replay = replay_of(file)
+    assert replay.steady is replay.simulated
+    assert not any("recorded-all, where" in note for note in replay.notes)
 
 
 def test_nodes_that_stay_as_they_are_have_no_changes(tmp_path):
