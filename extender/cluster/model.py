@@ -66,7 +66,8 @@ class Pod:
     One that is `leaving` is being deleted, and its grace period ends at `leaves_at`. One that was `rejected` was bound,
     and its kubelet would not have it. `near` are the namespaces of the pods that it draws near, or would rather have
     elsewhere, by its affinity to pods. It `asks_of_pods` where it depends on which pods are there whether it may go to
-    a node, by required affinity to pods or required spread. `device_templates` are those of its device claims.
+    a node, by required affinity to pods, required spread or ports of the node. `device_templates` are those of its
+    device claims.
 
     One that is `unschedulable` was refused. The last try of one that `errored` came to no end: kube-scheduler tries it
     again by itself.

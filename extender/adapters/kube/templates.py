@@ -178,11 +178,13 @@ def _near(namespace: str, spec: PodSpec) -> tuple[str, ...]:
 
 
 def _asks_of_pods(spec: PodSpec) -> bool:
-    """Say whether a pod's nodes depend on which pods are there: by required affinity to pods, or required spread."""
+    """Say whether a pod's nodes depend on which pods are there: by required affinity, required spread, or ports."""
     affinities = (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity) if spec.affinity else ()
     spreads = spec.topology_spread_constraints or ()
-    return any(one is not None and one.required for one in affinities) or any(
-        one.when_unsatisfiable == "DoNotSchedule" for one in spreads
+    return (
+        any(one is not None and one.required for one in affinities)
+        or any(one.when_unsatisfiable == "DoNotSchedule" for one in spreads)
+        or _has_host_ports(spec)
     )
 
 

@@ -350,6 +350,9 @@ _REQUIRED, _PREFERRED = (
         ({"affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": []}}}}, False),
         ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1}]}, True),
         ({"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway", "maxSkew": 1}]}, False),
+        ({"containers": [{"ports": [{"containerPort": 80, "hostPort": 8080}]}]}, True),
+        ({"containers": [{"ports": [{"containerPort": 80}]}]}, False),
+        ({"containers": [{"ports": [{"containerPort": 80}]}], "hostNetwork": True}, True),
     ],
 )
 def test_a_pod_asks_of_others_what_it_requires_of_them(spec, asks):
