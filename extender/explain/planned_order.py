@@ -7,9 +7,8 @@ from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
 from extender.control.plan_input.builder import PlanInput, PlanInputBuilder
-from extender.control.pod_shapes import shape_of
 from extender.control.release.planned import regular_only
-from extender.control.release.refusals import refused_pods
+from extender.control.release.refusals import refused_classes
 from extender.explain.wait_reasons import Reason, places_in_plan, reasons
 from extender.planner import Carried, Plan, Planner
 
@@ -47,11 +46,7 @@ def planned_order(
     """Plan once over all that waits at `now`, in seconds since the epoch; the `planner` must be one that explains."""
     carried = planner.carried
     with backlog.lock:
-        refused = refused_pods(backlog)
-        like_these = {
-            task_class for task_class in backlog.classes() if refused and shape_of(task_class.template) in refused
-        }
-        plan_input = input_builder.build(snapshot, now, refused=like_these)
+        plan_input = input_builder.build(snapshot, now, refused=refused_classes(backlog))
     plan = planner.plan(snapshot, regular_only(plan_input), now)
     why = reasons(backlog, input_builder, snapshot, plan_input, plan)
     return PlannedOrder(backlog, input_builder, snapshot, plan_input, plan, now, carried, why)

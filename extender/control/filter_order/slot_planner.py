@@ -16,6 +16,7 @@ from extender.control.filter_order.calm import calm_demand, free_in_all
 from extender.control.filter_order.plan_slots import SPARE_PART, PlanSlot, PlanSlots, PlanVersion
 from extender.control.plan_input.builder import PlanInput, PlanInputBuilder, note_gang_turns, pods_of
 from extender.control.release.planned import Planned
+from extender.control.release.refusals import refused_classes
 from extender.planner import Plan, Planner
 from extender.planner.plan import Taken
 
@@ -66,7 +67,7 @@ class SlotPlanner:
         known, most = self._known(), self._most
         layout = known.snapshot.layout
         # 1. Plan over all that waits.
-        plan_input = self._input_builder.build(known.snapshot, self._now(), without)
+        plan_input = self._input_builder.build(known.snapshot, self._now(), without, self._refused())
         plan = Plan(Taken().assignments())
         if plan_input.classes:
             plan = self._planner.plan(known.snapshot, plan_input.waiting, self._now(), most=most)
@@ -110,6 +111,18 @@ class SlotPlanner:
             return None
         spare = _by_name(free_in_all(known.snapshot) - demand, layout)
         return PlanSlots(known.key, layout, known.at, spare=spare, arrived=known.arrived)
+
+    def _refused(self) -> Set[TaskClass]:
+        """Return the classes of which `control` releases no more than a few pods, to try: no room is kept for them.
+
+        But not those that have inputs and pods without a gate: these would have no turn.
+        """
+        with self._backlog.lock:
+            return {
+                task_class
+                for task_class in refused_classes(self._backlog)
+                if not (task_class.template.inputs and task_class.pods[PodPhase.UNGATED])
+            }
 
     def _known(self) -> "_Known":
         """Take what is known now. Key and arrivals may say less than a plan knows, never more."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from extender.cluster.model import Pod
-from extender.control.backlog.backlog import Backlog, PodPhase
+from extender.control.backlog.backlog import Backlog, PodPhase, TaskClass
 from extender.control.pod_shapes import Shape, shape_of
 
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 300.0
@@ -30,6 +30,12 @@ def refused_pods(backlog: Backlog) -> dict[Shape, list[Pod]]:
         if is_refused(pod):
             by_shape.setdefault(shape_of(pod), []).append(pod)
     return by_shape
+
+
+def refused_classes(backlog: Backlog) -> set[TaskClass]:
+    """Return the classes of refused shapes. Callers hold the backlog's lock."""
+    shapes = refused_pods(backlog)
+    return {task_class for task_class in backlog.classes() if shapes and shape_of(task_class.template) in shapes}
 
 
 @dataclass(slots=True)

@@ -275,6 +275,32 @@ def test_pods_that_our_gate_holds_take_part_in_the_same_plan():
     assert asked.ask("free-1") == OTHERS_FIRST
 
 
+def test_no_room_is_kept_for_held_pods_like_one_that_was_released_and_refused():
+    # Places for two, which `held` pods go first for. One like them is refused, for its ports say: none is released.
+    asked = Asked(node("a", 200))
+    asked.see(*(pod(f"held-{n}", job="h", priority=10, created=float(n)) for n in range(3)), free("other"))
+    assert asked.ask("other") == OTHERS_FIRST
+    asked.change("held-0", gates=(), nominated="a", promised="a")
+    asked.change("held-0", unschedulable=True)
+    asked.now += 0.1
+    assert asked.ask("other") == "a"
+    # It got its node in the end, and the next goes.
+    asked.see(free("another"))
+    asked.change("held-0", nominated=None, promised=None, unschedulable=False, node="a", finished=True)
+    asked.bind("other", "a")
+    asked.now += 0.1
+    assert asked.ask("another") == OTHERS_FIRST
+
+
+def test_those_without_a_gate_that_are_like_a_refused_pod_have_their_turns():
+    asked = Asked(node("a", 200))
+    asked.see(pod("held", priority=10), *(free(f"p{n}", job="j", inputs=(("a", 8.0),)) for n in range(2)))
+    asked.change("held", gates=(), nominated="a", promised="a")
+    asked.change("held", unschedulable=True)
+    asked.see(pod("q", job="j", inputs=(("a", 8.0),)))
+    assert [asked.ask(f"p{n}") for n in range(2)] == ["a", "no room"]
+
+
 def test_room_is_kept_for_held_pods_while_somebody_releases_them():
     # Places for one; `held` pods outrank `other` and are released one by one. Nobody does so for 20 s: `other` goes.
     asked = Asked(node("a", 100))
