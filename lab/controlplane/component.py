@@ -1,14 +1,14 @@
 """One program of a control plane: started, watched, stopped, with its log in a file."""
 
-import signal
 import ssl
 import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from lab.controlplane.guard import Guard
 from lab.errors import ControlPlaneError
@@ -29,13 +29,45 @@ class Launch:
     context: ssl.SSLContext | None = None
 
 
+class Process(Protocol):
+    """What a component asks of its process: a part of `subprocess.Popen`."""
+
+    @property
+    def pid(self) -> int:
+        """Return its number."""
+
+    def poll(self) -> int | None:
+        """Return its exit code, None while it runs."""
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return its exit code once it has ended; raise subprocess.TimeoutExpired after so many seconds."""
+
+
+Starter = Callable[[Launch], Process]
+
+
+def start_process(launch: Launch) -> Process:
+    """Run the command in a session of its own; its log is continued."""
+    with launch.log.open("ab") as log:
+        return subprocess.Popen(
+            launch.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+
+
 class Component:
     """A process that can be stopped, killed and started again with the same command."""
 
-    def __init__(self, launch: Launch, guard: Guard) -> None:
+    def __init__(self, launch: Launch, guard: Guard, starter: Starter = start_process) -> None:
         self.launch = launch
         self._guard = guard
-        self._process: subprocess.Popen[bytes] | None = None
+        self._starter = starter
+        self._process: Process | None = None
 
     @property
     def name(self) -> str:
@@ -51,10 +83,7 @@ class Component:
         """Start the process; its log is continued."""
         if self.pid is not None:
             raise ControlPlaneError(f"{self.name} runs already as process {self.pid}; stop it first")
-        with self.launch.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self.launch.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+        self._process = self._starter(self.launch)
         self._guard.add(self._process.pid)
 
     def wait_healthy(self, seconds: float) -> None:
@@ -81,7 +110,7 @@ class Component:
     def terminate(self) -> None:
         """Ask the process to end."""
         if self.pid is not None and self._process is not None:
-            self._process.send_signal(signal.SIGTERM)
+            self._process.terminate()
 
     def wait_gone(self) -> None:
         """Return once the process has ended, killing it where it does not."""

@@ -16,7 +16,7 @@ from kubernetes.client import ApiClient
 
 from lab.controlplane import access, launches, ports, rest
 from lab.controlplane.certs import Authority
-from lab.controlplane.component import Component, Launch
+from lab.controlplane.component import Component, Launch, Starter, start_process
 from lab.controlplane.guard import Guard
 from lab.controlplane.launches import APISERVER, CONTROL, CONTROLLERS, ETCD, EXTENDER, KWOK, SCHEDULER, Ground
 from lab.controlplane.pins import OLDEST_KUBERNETES
@@ -37,7 +37,8 @@ class ControlPlane:
     A context manager: entering starts it, leaving stops exactly what was started. The folder with logs, data and
     kubeconfigs is removed at the end, except after an error (or once `keep` is set): then `folder` stays.
 
-    `programs` maps program names to paths (`build.provide`), `flags` adds command line flags per component.
+    `programs` maps program names to paths (`build.provide`), `flags` adds command line flags per component, `starter`
+    starts the processes.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class ControlPlane:
         programs: Mapping[str, Path],
         *,
         flags: Mapping[str, Sequence[str]] | None = None,
+        starter: Starter = start_process,
     ) -> None:
         self.keep = False
         self.folder = Path(tempfile.mkdtemp(prefix="dovetail-"))
@@ -52,6 +54,7 @@ class ControlPlane:
         self._clients: dict[tuple[str, str | None], ApiClient] = {}
         self._components: dict[str, Component] = {}
         self._guard = Guard()
+        self._starter = starter
         self._ground = self._lay_ground(programs, flags or {})
 
     def __enter__(self) -> Self:
@@ -273,7 +276,7 @@ class ControlPlane:
         return self._components[name]
 
     def _run(self, launch: Launch) -> Component:
-        component = self._components[launch.name] = Component(launch, self._guard)
+        component = self._components[launch.name] = Component(launch, self._guard, self._starter)
         component.start()
         return component
 

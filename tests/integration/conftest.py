@@ -11,6 +11,7 @@ from lab.controlplane import pins, showing, workload
 from lab.controlplane.building import build
 from lab.controlplane.rest import request as send
 from lab.controlplane.running import ControlPlane
+from tests.integration.forking import fork_service
 
 HERE = Path(__file__).parent
 TOLD = pytest.StashKey[list[str]]()
@@ -53,7 +54,7 @@ def control_plane(programs: dict[str, Path], request: pytest.FixtureRequest) -> 
 
     Pods, nodes and what owns pods are removed after each test.
     """
-    with ControlPlane(programs) as running:
+    with ControlPlane(programs, starter=fork_service) as running:
         yield running
         if request.session.testsfailed:
             running.keep = True

@@ -21,6 +21,7 @@ from lab.controlplane.running import ControlPlane
 from lab.live.machines import REGULAR_REQUESTS, UsageServer, declared
 from tests.chart.rbac import CONTROL_ACCOUNT, granted_opportunistic
 from tests.integration.dovetail import control_on, dovetail_on
+from tests.integration.forking import fork_service
 from tests.integration.test_seeing import asked, metric
 
 pytestmark = pytest.mark.own_control_plane
@@ -54,7 +55,7 @@ def audited(programs, tmp_path_factory):
     policy, log = folder / "policy.yaml", folder / "audit.log"
     policy.write_text(yaml.safe_dump(POLICY))
     flags = {"kube-apiserver": [f"--audit-policy-file={policy}", f"--audit-log-path={log}"]}
-    with ControlPlane(programs, flags=flags) as running:
+    with ControlPlane(programs, flags=flags, starter=fork_service) as running:
         yield running, log
 
 

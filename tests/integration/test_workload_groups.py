@@ -8,6 +8,7 @@ from lab.controlplane import builders, workload
 from lab.controlplane.rest import request
 from lab.controlplane.running import ControlPlane
 from tests.integration.dovetail import control_on, dovetail_on, equal_nodes
+from tests.integration.forking import fork_service
 
 GROUPS = "scheduling.k8s.io/v1alpha2"
 FLAGS = {"kube-apiserver": [f"--runtime-config={GROUPS}=true", "--feature-gates=GenericWorkload=true"]}
@@ -16,7 +17,7 @@ FLAGS = {"kube-apiserver": [f"--runtime-config={GROUPS}=true", "--feature-gates=
 def test_a_pod_group_is_released_whole_or_not_at_all(programs, pytestconfig):
     if pytestconfig.getoption("--kubernetes") != "1.36":
         pytest.skip("PodGroups of scheduling.k8s.io are there from Kubernetes 1.36")
-    with ControlPlane(programs, flags=FLAGS) as control_plane:
+    with ControlPlane(programs, flags=FLAGS, starter=fork_service) as control_plane:
         client = control_plane.client()
         with dovetail_on(control_plane), control_on(control_plane):
             workload.create_nodes(client, equal_nodes(builders, 2))
