@@ -9,7 +9,7 @@ what each wants, which part of it each gets, and when the next phase ends). `pro
 it before its time.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -75,12 +75,13 @@ class Tasks:
 
     def of(self, chosen: Mask | Rows) -> "Tasks":
         """Return these of them."""
-        return replace(self, **{field.name: getattr(self, field.name)[..., chosen] for field in fields(self)})
+        rows = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        return Tasks(*(getattr(self, name).take(rows, axis=-1) for name in self.__slots__))
 
     def with_more(self, more: "Tasks") -> "Tasks":
         """Return them and others after them."""
-        pairs = {field.name: (getattr(self, field.name), getattr(more, field.name)) for field in fields(self)}
-        return replace(self, **{name: np.concatenate(pair, axis=-1) for name, pair in pairs.items()})
+        pairs = ((getattr(self, name), getattr(more, name)) for name in self.__slots__)
+        return Tasks(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
 
 def _begun(starts: Starts, now: float, *, opportunistic: bool) -> Tasks:
@@ -269,19 +270,17 @@ class UsedTasks:
         done = tasks.progress >= 1.0
         self._want(tasks, phase, done)
         # 2. What both classes want of each machine, and which part of it they get.
-        given = tasks.opportunistic
-        wanted = [
-            self.on_nodes(group, group.want, group.want_elsewhere) for group in (tasks.of(~given), tasks.of(given))
-        ]
+        rows = np.flatnonzero(~tasks.opportunistic), np.flatnonzero(tasks.opportunistic)
+        classes = tasks.of(rows[0]), tasks.of(rows[1])
+        wanted = [self.on_nodes(group, group.want, group.want_elsewhere) for group in classes]
         self.demand = wanted[0] + wanted[1]
         kept = self._kept() if self._cpu_weight else None
         of_class = parts(wanted[0], wanted[1], self.capacity, loss=self._loss, io_first=self._io_first, kept=kept)
         self.waits = 1.0 - of_class[0][:, CPU_INDEX]
         # 3. The rate of each term, and when its phase is over.
-        for chosen, part in ((~given, of_class[0]), (given, of_class[1])):
-            rows = np.flatnonzero(chosen)
-            if len(rows):
-                tasks.rate[:, rows] = np.where(tasks.held[rows], 0.0, self._rates(tasks.of(rows), part))
+        for chosen, group, part in zip(rows, classes, of_class, strict=True):
+            if len(chosen):
+                tasks.rate[:, chosen] = np.where(group.held, 0.0, self._rates(group, part))
         left = np.maximum(1.0 - tasks.progress, 0.0) * tasks.seconds
         in_phase = np.maximum(profiles.until[tasks.stage, phase] - tasks.progress, 0.0) * tasks.seconds
         going = (tasks.rate > 0) & ~done
