@@ -13,6 +13,7 @@ from tests.integration.history import HOLD, History
 from tests.integration.test_placement import refusal
 
 TURN = "dovetail.dev/turn"
+FILL = {"part": "fill"}
 where_nothing_gates_pods = pytest.mark.parametrize("order", ["filter", "auto"])
 
 
@@ -221,6 +222,30 @@ def test_held_pods_and_others_share_one_plan(control_plane, client, order, tell)
         tell(f"of 6 cores: {got['held']} held, {got['free']} not")
         assert abs(got["held"] - 3) <= 1
         assert not over_allocated(client)
+
+
+@pytest.mark.usefixtures("priorities")
+def test_no_room_is_kept_for_held_pods_like_one_that_kube_scheduler_refuses(control_plane, client):
+    # 4 cores, of which 3 are taken; one pod has the port. 12 more jobs want it, held, and go first: one is released,
+    # and refused. Then 3 cores are free: at most one is for its next turn, none for those that are still held.
+    def with_port(name, **more):
+        made = pod(name, job=name, priority="high", **more)
+        made["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 8080}]
+        return made
+
+    def bound(prefix):
+        return sum(name.startswith(prefix) for name in workload.bound_pods(client))
+
+    with ordered(control_plane, order="auto"):
+        workload.create_nodes(client, [builders.node("node", cpu=4, memory="16Gi")])
+        workload.create_pods(client, [with_port("port-0"), *(pod(f"fill-{n}", labels=FILL) for n in range(2))])
+        workload.wait_until(lambda: len(workload.bound_pods(client)) == 3, 30, "3 cores to be taken")
+        workload.create_pods(client, [with_port(f"port-{n}", held=True) for n in range(1, 13)])
+        workload.wait_until(lambda: "Unschedulable" in str(workload.pods(client)), 30, "one to be refused")
+        workload.create_pods(client, [pod(f"other-{n}", job="other") for n in range(3)])
+        workload.delete_pods(client, "default", "part=fill")
+        workload.wait_until(lambda: bound("other") >= 2, 15, "two of the others to be bound")
+        assert bound("port") == 1
 
 
 @pytest.mark.parametrize(
