@@ -35,9 +35,12 @@ class StaysOff:
 
     def note(self, task_class: str, node: str, now: float) -> None:
         """Note that it went wrong for a pod of the class on the node."""
-        stay = self._of(task_class, now).get(node)
+        stay = self._stays.get(task_class, {}).get(node)
         if stay is not None and now < stay.until:  # one more of the same overload
             return
+        if stay is not None and now >= stay.until + stay.seconds:
+            self._forget(task_class, [node])
+            stay = None
         if stay is None:
             if self._count >= _MOST:
                 first = next(iter(self._stays))

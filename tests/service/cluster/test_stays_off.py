@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.cluster.stays_off import StaysOff
+from tests.service.costs import lines_of
 
 
 def off(stays, now, task_class="a", node="n1"):
@@ -48,6 +49,16 @@ def test_ten_thousand_are_remembered_and_then_one_of_the_first_class_is_forgotte
     assert stays.nodes_of("first", 2.0) == ["n1"]
     assert len(stays.nodes_of("later", 2.0)) == 9_998
     assert stays.nodes_of("last", 2.0) == ["n1"]
+
+
+def test_a_note_costs_the_same_however_many_nodes_its_class_stays_off():
+    def lines(count):
+        stays = StaysOff()
+        for number in range(count):
+            stays.note("a", f"n{number}", 0.0)
+        return lines_of(lambda: stays.note("a", "another", 1.0))
+
+    assert lines(800) == lines(50)
 
 
 @settings(max_examples=50, deadline=None)
