@@ -50,7 +50,7 @@ class Heard:
 class Extender:
     """The app over a ledger of nodes with 100 of network-in each."""
 
-    def __init__(self, *names, rules=(), wait_seconds=0.0):
+    def __init__(self, *names, rules=(), wait_seconds=0.0, **lag):
         self.ledger = Ledger(in_flight_seconds=15)
         self.ledger.apply(NodesListed([Node(name, {"cpu": 4000.0, "memory": 8e9, NETWORK: 100.0}) for name in names]))
         self.clock, self.heard, self.metrics = Clock(), Heard(), ServeMetrics("test")
@@ -62,6 +62,7 @@ class Extender:
             warner=self.heard,
             metrics=self.metrics,
             wait_seconds=wait_seconds,
+            **lag,
         )
         self.client = create_app(self.verbs).test_client()
 
@@ -323,8 +324,8 @@ def test_the_nodes_asked_about_are_counted_and_single_ones_can_be_told_apart():
     assert extender.sample("dovetail_filter_nodes_sum") == 4
 
 
-def full():
-    extender = Extender("a")
+def full(**lag):
+    extender = Extender("a", **lag)
     extender.ledger.apply(landed("old", "a", network=80.0))
     assert extender.filter(pod(network=50), "a")["NodeNames"] == []
     return extender
@@ -332,14 +333,14 @@ def full():
 
 def test_news_that_kube_scheduler_had_first_is_waited_for_a_moment():
     # The old pod's end woke the new one; kube-scheduler asks again before our watch has shown it.
-    extender = full()
+    extender = full(lag_seconds=30.0)
     threading.Timer(0.02, lambda: extender.ledger.apply(PodGone("uid-old"))).start()
     assert extender.filter(pod(network=50), "a")["NodeNames"] == ["a"]
 
 
 def test_where_kube_scheduler_counts_room_that_we_do_not_the_news_is_waited_for_even_at_the_first_call():
     # CPU: kube-scheduler has just let node a pass, so the old pod must have gone, though we have not heard of it.
-    extender = Extender("a")
+    extender = Extender("a", lag_seconds=30.0)
     extender.ledger.apply(landed("old", "a", cpu=4000.0))
     extender.ledger.apply(landed("other", "b"))
     threading.Timer(0.01, lambda: extender.ledger.apply(landed("other", "b", version=3))).start()
@@ -446,7 +447,7 @@ def test_preempt_waits_for_news_that_is_about_to_show():
 
 
 def test_preempt_waits_a_moment_for_news_where_it_is_asked_again_about_the_same_pod():
-    extender = crowded()
+    extender = crowded(lag_seconds=30.0)
     assert extender.preempt(pod(network=50), a=["uid-idle"]) == {}
     threading.Timer(0.02, lambda: extender.ledger.apply(PodGone("uid-stays"))).start()
     refused = pod(network=50, version="2")  # kube-scheduler has written down why, which does not wake it
