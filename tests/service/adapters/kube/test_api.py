@@ -710,8 +710,9 @@ def test_a_token_that_cannot_be_sent_is_not_shown():
         assert "secret" not in str(failed.value)
 
 
-def test_a_file_with_a_token_may_end_in_a_line_end_as_kubectl_has_it(tmp_path):
-    (tmp_path / "token").write_text("of-a-file\n")
+@contextmanager
+def by_token_file(tmp_path):
+    """Yield an Api by a kubeconfig whose user has its token in the file `token`, and what its calls are sent with."""
     received = []
 
     def answer(handler):
@@ -722,24 +723,21 @@ def test_a_file_with_a_token_may_end_in_a_line_end_as_kubectl_has_it(tmp_path):
         path = kubeconfig(tmp_path, "config", current="a", a=server._api.configuration.host)
         path.write_text(path.read_text().replace('"token": "config"', '"tokenFile": "token"'))
         api = connect(path)
-        api.read("/x")
+        yield api, received
         api._api.close()
+
+
+def test_a_file_with_a_token_may_end_in_a_line_end_as_kubectl_has_it(tmp_path):
+    (tmp_path / "token").write_text("of-a-file\n")
+    with by_token_file(tmp_path) as (api, received):
+        api.read("/x")
     assert received == ["Bearer of-a-file"]
 
 
 def test_a_file_with_a_token_is_read_again_when_it_has_changed_and_has_one(tmp_path):
     token = tmp_path / "token"
     token.write_text("first")
-    received = []
-
-    def answer(handler):
-        received.append(handler.headers["Authorization"])
-        reply(200, b"{}")(handler)
-
-    with served(answer) as server:
-        path = kubeconfig(tmp_path, "config", current="a", a=server._api.configuration.host)
-        path.write_text(path.read_text().replace('"token": "config"', '"tokenFile": "token"'))
-        api = connect(path)
+    with by_token_file(tmp_path) as (api, received):
         apart = api.apart(5.0)
         for text in ("first", "second one", "", None, "third"):
             token.unlink(missing_ok=True)
@@ -747,7 +745,6 @@ def test_a_file_with_a_token_is_read_again_when_it_has_changed_and_has_one(tmp_p
                 token.write_text(text)
             api.read("/x")
             apart.read("/x")
-        api._api.close()
         apart._api.close()
     sent = ["first", "second one", "second one", "second one", "third"]
     assert received == [f"Bearer {text}" for text in sent for _ in range(2)]
