@@ -51,7 +51,7 @@ test: control-plane check ## Everything: style, types, import contracts, and eve
 QUICK_OTHERS := tests/chart tests/docs tests/fuzz tests/lab tests/service/planner
 QUICK := not integration and not chart and not kind and not traces and not slow
 
-test-quick: setup ## The unit tests alone, in less than two minutes
+test-quick: setup ## The unit tests alone, in two to four minutes
 	@mkdir -p out
 	@echo "Left out: what needs a control plane, helm, kind or the workload traces, and what is slow. make test runs all."
 	@$(BIN)/pytest -q -m "$(QUICK)" $(QUICK_OTHERS) -p no:cacheprovider > out/other-tests.log 2>&1 & others=$$!; \
