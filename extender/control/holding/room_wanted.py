@@ -3,18 +3,12 @@
 from collections.abc import Callable
 from functools import cache
 
-from extender.arrays import Floats, times_fits
-from extender.cluster.labels import NodeLabels
-from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
 from extender.control.holding.decision import Holding
 from extender.control.plan_input.allowed_nodes import AllowedNodes
-from extender.control.pod_shapes import Shape, shape_of
+from extender.control.plan_input.empty_nodes import EmptyNodes
 from extender.control.release.planned import Planned
 from extender.planner import Places, most_if_empty
-
-_MOST_KEPT = 4_096
 
 
 class RoomWanted:
@@ -29,10 +23,7 @@ class RoomWanted:
         self, allowed_nodes: AllowedNodes, holding: Holding, changed: Callable[[], None] = lambda: None
     ) -> None:
         """Take what is called when `holding` has changed."""
-        self._allowed_nodes, self._holding, self._changed = allowed_nodes, holding, changed
-        self._labels: NodeLabels | None = None
-        self._places: dict[Shape, float] = {}
-        self._empty: Floats | None = None
+        self._empty_nodes, self._holding, self._changed = EmptyNodes(allowed_nodes), holding, changed
 
     def note(self, planned: Planned | None, now: float) -> None:
         """Take note of a plan that came to its end; None: there was nothing to plan, or room for all."""
@@ -47,28 +38,14 @@ class RoomWanted:
 
     def _left_waiting(self, planned: Planned) -> bool:
         snapshot, classes = planned.snapshot, planned.plan_input.classes
-        labels = self._allowed_nodes.labels(snapshot.layout)  # another object once a node has changed
-        if self._labels is not labels or self._empty is not snapshot.empty:
-            self._labels, self._empty, self._places = labels, snapshot.empty, {}
         left = planned.left().nonzero()[0].tolist()
         wanting = (row for row in left if classes[row].template.choice != ONLY)
         places: Places = {}
         could_start = cache(lambda gang: _could_start(planned, gang, places))
         return any(
-            self._places_for(classes[row].template, snapshot) > 0 and could_start(planned.gang_of(row))
+            self._empty_nodes.places(classes[row].template, snapshot) > 0 and could_start(planned.gang_of(row))
             for row in wanting
         )
-
-    def _places_for(self, pod: Pod, snapshot: Snapshot) -> float:
-        """Return how many such pods fit on the nodes that they may use, when these are empty."""
-        shape = shape_of(pod)
-        if shape not in self._places:
-            if len(self._places) >= _MOST_KEPT:
-                self._places.clear()
-            layout = snapshot.layout
-            room = snapshot.empty[self._allowed_nodes.allowed(pod, layout)]
-            self._places[shape] = float(times_fits(room, layout.vector(pod.demand)).sum())
-        return self._places[shape]
 
 
 def _could_start(planned: Planned, gang: int, places: Places) -> bool:

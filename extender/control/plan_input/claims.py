@@ -4,15 +4,14 @@ The plan leaves out pods that no node could hold (`extender.planner.misfits`). S
 others would seem to have more than they should, and would lose more to reclaim.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
 
-from extender.arrays import Floats, times_fits
 from extender.cluster.ledger.snapshot import Snapshot
-from extender.cluster.pods.reading import besides_reading
 from extender.control.backlog.backlog import Backlog, TaskClass
 from extender.control.backlog.gangs import gangs_of, group_of
 from extender.control.plan_input.allowed_nodes import AllowedNodes
+from extender.control.plan_input.empty_nodes import EmptyNodes, RoomShape, room_shape
 from extender.control.queues.usage import CommittedPods
 
 
@@ -20,7 +19,7 @@ class Claims:
     """Answers for the classes of a backlog. One thread."""
 
     def __init__(self, backlog: Backlog, allowed_nodes: AllowedNodes) -> None:
-        self._backlog, self._allowed_nodes = backlog, allowed_nodes
+        self._backlog, self._empty_nodes = backlog, EmptyNodes(allowed_nodes)
 
     def queues(self, pods: CommittedPods, snapshot: Snapshot) -> Set[str]:
         """Return the queues of these classes, of which these pods hold room, that have a fair share."""
@@ -31,54 +30,36 @@ class Claims:
             return claiming
         with self._backlog.lock:
             ready = {task_class: self._backlog.ready(task_class) for task_class in others}
-            places = _Places(self._allowed_nodes, snapshot)
-            without_room = self._gangs_without_room([*filter(group_of, others)], places)
+            without_room = self._gangs_without_room([*filter(group_of, others)], snapshot)
         for task_class, count in ready.items():
             queue = task_class.job.queue
-            if count and queue not in claiming and group_of(task_class) not in without_room and places.of(task_class):
+            if not count or queue in claiming or group_of(task_class) in without_room:
+                continue
+            if self._empty_nodes.places(task_class.template, snapshot):
                 claiming.add(queue)
         return claiming
 
-    def _gangs_without_room(self, of_gangs: Sequence[TaskClass], places: "_Places") -> Set[str]:
+    def _gangs_without_room(self, of_gangs: Sequence[TaskClass], snapshot: Snapshot) -> Set[str]:
         """Return the gangs of these classes that lack pods, or that all nodes together would not hold."""
         groups = {group_of(task_class) for task_class in of_gangs}
-        members: dict[str, dict[TaskClass, int]] = {name: {} for name in groups}
-        classes = [task_class for task_class in self._backlog.classes() if groups and group_of(task_class) in groups]
-        for task_class in classes:
-            members[group_of(task_class)][task_class] = self._backlog.ready(task_class)
-        gangs = gangs_of(self._backlog, classes) if classes else {}
-        return {name for name, gang in gangs.items() if gang.missing or places.of_all(members[name]) < gang.least}
+        if not groups:
+            return set()
+        ready: dict[str, dict[TaskClass, int]] = defaultdict(dict)
+        for task_class in self._backlog.classes():
+            if (group := group_of(task_class)) in groups:
+                ready[group][task_class] = self._backlog.ready(task_class)
+        gangs = gangs_of(self._backlog, [task_class for members in ready.values() for task_class in members])
+        return {name for name, gang in gangs.items() if gang.missing or self._most(ready[name], snapshot) < gang.least}
 
+    def _most(self, ready: Mapping[TaskClass, int], snapshot: Snapshot) -> float:
+        """Return how many of so many pods could start if those of each shape had all empty nodes to themselves.
 
-class _Places:
-    """How many pods of one shape all empty nodes that allow them hold; each shape is looked at once."""
-
-    def __init__(self, allowed_nodes: AllowedNodes, snapshot: Snapshot) -> None:
-        self._allowed_nodes, self._snapshot = allowed_nodes, snapshot
-        self._most: Floats = snapshot.empty.max(axis=0, initial=0.0)
-        self._places: dict[tuple[object, ...], float] = {}
-
-    def of(self, task_class: TaskClass) -> float:
-        """Return how many pods of a class they hold."""
-        key, layout = _shape(task_class), self._snapshot.layout
-        if key not in self._places:
-            demand = layout.vector(besides_reading(task_class.template))
-            places = 0.0
-            if (demand <= self._most).all():  # most of those that fit nowhere are larger than any node
-                allowed = self._allowed_nodes.allowed(task_class.template, layout)
-                places = float(times_fits(self._snapshot.empty[allowed], demand).sum())
-            self._places[key] = places
-        return self._places[key]
-
-    def of_all(self, ready: Mapping[TaskClass, int]) -> float:
-        """Return how many of so many pods of classes they hold, those of each shape as if they were alone."""
-        waiting: Counter[tuple[object, ...]] = Counter()
+        As in a plan (`extender.planner.most_if_empty`).
+        """
+        waiting: Counter[RoomShape] = Counter()
+        places: dict[RoomShape, float] = {}
         for task_class, count in ready.items():
-            waiting[_shape(task_class)] += count
-        places = {_shape(task_class): self.of(task_class) for task_class in ready}
+            shape = room_shape(task_class.template)
+            waiting[shape] += count
+            places[shape] = self._empty_nodes.places(task_class.template, snapshot)
         return sum(min(count, places[shape]) for shape, count in waiting.items())
-
-
-def _shape(task_class: TaskClass) -> tuple[object, ...]:
-    pod = task_class.template
-    return (tuple(sorted(besides_reading(pod).items())), pod.constraints)

@@ -219,11 +219,11 @@ def test_pods_stay_held_while_the_pace_of_the_release_hides_who_waits_and_for_fi
 
 
 def test_what_is_kept_of_shapes_that_are_gone_is_bounded(monkeypatch):
-    monkeypatch.setattr("extender.control.holding.room_wanted._MOST_KEPT", 3)
+    monkeypatch.setattr("extender.control.plan_input.empty_nodes._MOST_KEPT", 3)
     scene = Held(node("n1", cpu=100))
     scene.see(pod("large", cpu=100, node="n1", gates=FREE))
     for number in range(10):  # each of a shape of its own; the one before is gone
         scene.see(pod(f"p{number}", cpu=50 + number))
         assert scene.held(2)
-        assert 1 <= len(scene.room_wanted._places) <= 3
+        assert 1 <= len(scene.room_wanted._empty_nodes._places) <= 3
         scene.remove(f"p{number}")
