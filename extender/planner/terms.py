@@ -161,7 +161,7 @@ class Scores:
         apart = len(waiting.jobs.queue_weight) > 1 and not policy.queue_kappa
         queue = waiting.jobs.queue[waiting.job] if apart else None
         self.scene = Scene(policy, waiting, classes, work, last, counted_work, queue)
-        self.before = before_others(policy, waiting, last)
+        self.before = before_others(policy, waiting, last, classes.total)
         self._some_before = bool(np.count_nonzero(self.before))
         # The same as lists: `terms` asks for one of each at every start.
         self._before, self._work, self._last = self.before.tolist(), work.tolist(), last.tolist()

@@ -6,18 +6,19 @@ from numpy.typing import NDArray
 from extender.arrays import Floats
 from extender.cluster.waiting import Waiting
 from extender.planner.tuning import Policy
-from extender.policy.critical import chain_seconds, critical, small
+from extender.policy.critical import chain_seconds, critical, small, urgent
 
 _ABOVE = 1e6
 """More than any two scores differ: at most 6 in alignment, and m x 6 x the number of classes in remaining work."""
 
 
-def before_others(policy: Policy, waiting: Waiting, last: NDArray[np.bool_]) -> Floats:
+def before_others(policy: Policy, waiting: Waiting, last: NDArray[np.bool_], total: Floats) -> Floats:
     """Return what puts classes above others [C], 0 for most, less than 0 for who goes after small jobs.
 
-    The `last` [C] of a stage come first; then, where some jobs decide when everything is done, small jobs, then those
-    jobs, the longest chain first, then the rest. Levels are few, and that of small jobs is 0: a large number takes the
-    last digits of a score that is added to it, and beside a job of very much work other scores differ in these alone.
+    The `last` [C] of a stage come first, and urgent jobs; then, where some jobs decide when everything is done, small
+    jobs, then those jobs, the longest chain first, then the rest. `total` [R] is what the cluster has. Levels are few,
+    and that of small jobs is 0: a large number takes the last digits of a score that is added to it, and beside a job
+    of very much work other scores differ in these alone.
     """
     before = np.zeros(len(last))
     if np.isfinite(waiting.left_seconds):
@@ -32,5 +33,19 @@ def before_others(policy: Policy, waiting: Waiting, last: NDArray[np.bool_]) -> 
             first[small(jobs.work, part=policy.small)] = len(chain) + 1
             level = np.unique(first, return_inverse=True)[1]
             before = _ABOVE * (level - level.max())[waiting.job]
+        if np.isfinite(policy.tail):
+            alone = np.where(path > 0, 0.0, longest)
+            hurry = urgent(alone, jobs.work, waiting.left_seconds, taken=_long_part(waiting, total))
+            before[hurry[waiting.job]] = _ABOVE
     before[last] = _ABOVE
     return before
+
+
+def _long_part(waiting: Waiting, total: Floats) -> float:
+    """Return the part of the cluster, summed over resources, that running tasks as long as all that is left have."""
+    running = waiting.running
+    if running is None or running.seconds is None:
+        return 0.0
+    is_long = (running.seconds >= waiting.left_seconds) & np.isfinite(running.seconds)
+    held = running.demand[is_long].sum(axis=0)
+    return float(np.divide(held, total, out=np.zeros_like(held), where=total > 0).sum())

@@ -1,6 +1,6 @@
 import numpy as np
 
-from extender.policy.critical import chain_seconds, critical, small
+from extender.policy.critical import chain_seconds, critical, small, urgent
 
 
 def test_a_job_is_critical_if_its_own_chain_is_long_beside_all_that_is_left():
@@ -20,3 +20,11 @@ def test_the_smallest_jobs_that_together_are_a_part_of_all_work_are_small():
     assert small(work, part=0.1).tolist() == [False, True, False, True, False]
     assert not small(work, part=0.0).any()
     assert small(np.empty(0), part=0.5).tolist() == []
+
+
+def test_the_longest_jobs_that_take_as_long_as_all_that_is_left_are_urgent_up_to_a_tenth_of_the_cluster():
+    longest = np.array([100.0, 200.0, 99.0, 150.0, 300.0, 0.0])
+    work = np.array([5.0, 10.0, 1.0, 3.0, 33.0, 0.0])  # .05, .05, .01, .02 and .11 of the cluster; the last is a chain
+    assert urgent(longest, work, 100.0, taken=0.0).tolist() == [False, True, False, True, False, False]
+    assert urgent(longest, work, 100.0, taken=0.04).tolist() == [False, True, False, False, False, False]
+    assert not urgent(longest, work, 100.0, taken=0.06).any()
