@@ -1,7 +1,11 @@
 """Queues: the groups that fairness is for, and the tree that they form."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+
+_MOST_SHOWN = 5
+"""So many queues are named where a parent is none of them, and how many more there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +59,27 @@ def mistakes_of(queues: Sequence[Queue]) -> Iterator[str]:
     """Yield what is wrong between queues: a name twice, a parent that is not there, a parent below its own child."""
     parents = {queue.name: queue.parent for queue in queues}
     if len(parents) < len(queues):
-        names = [queue.name for queue in queues]
-        yield f"{next(name for name in names if names.count(name) > 1)!r} stands twice; accepted: each name once"
+        counts = Counter(queue.name for queue in queues)
+        yield f"{next(name for name, count in counts.items() if count > 1)!r} stands twice; accepted: each name once"
         return
+    first, in_circles = sorted(parents)[: _MOST_SHOWN + 1], _in_circles(parents)
     for queue in queues:
         if queue.parent and queue.parent not in parents:
-            known = ", ".join(sorted(parents.keys() - {queue.name})) or "none"
+            others = [name for name in first if name != queue.name][:_MOST_SHOWN]
+            more = len(parents) - 1 - len(others)
+            known = f"{', '.join(others) or 'none'}{f' and {more:,} more' if more else ''}"
             yield f"the parent of {queue.name!r} is {queue.parent!r}, which is no queue here; there are: {known}"
-        elif _in_circle(queue.name, parents):
+        elif queue.name in in_circles:
             yield f"{queue.name!r} is above itself; accepted: parents that end in a queue without one"
 
 
-def _in_circle(name: str, parents: dict[str, str]) -> bool:
-    above, seen = parents.get(name, ""), 0
-    while above and seen <= len(parents):
-        if above == name:
-            return True
-        above, seen = parents.get(above, ""), seen + 1
-    return False
+def _in_circles(parents: Mapping[str, str]) -> Set[str]:
+    """Return the queues that are above themselves: those that are left once all without a child were taken out."""
+    left, children = dict(parents), Counter(parents.values())
+    childless = [name for name in parents if not children[name]]
+    for name in childless:  # it grows by the parents of those that were taken out
+        parent = left.pop(name)
+        children[parent] -= 1
+        if parent in left and not children[parent]:
+            childless.append(parent)
+    return left.keys()

@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -168,7 +169,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
     for label in locality.levels:
         if not _LABEL.fullmatch(label):
             yield f"locality.levels: {label!r} cannot be a label; accepted: such as topology.kubernetes.io/zone"
-    if doubled := sorted({level for level in locality.levels if locality.levels.count(level) > 1}):
+    if doubled := sorted(level for level, count in Counter(locality.levels).items() if count > 1):
         yield f"locality.levels: {doubled[0]!r} stands twice; accepted: each label once, the smallest groups first"
     if locality.target and not locality.wait_seconds:
         yield (

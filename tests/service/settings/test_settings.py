@@ -6,9 +6,10 @@ import pytest
 import yaml
 
 from extender.cluster.model import CapacityRule
-from extender.cluster.queues import Queue
+from extender.cluster.queues import Queue, mistakes_of
 from extender.errors import SettingsError
 from extender.settings import Settings, defaults, document_of, load, parse
+from tests.service.costs import lines_of
 
 HEAD = "apiVersion: dovetail.dev/v1alpha1\nkind: DovetailConfiguration\n"
 
@@ -347,6 +348,35 @@ def test_a_document_can_be_parsed_without_a_file():
 )
 def test_values_that_contradict_each_other_are_named(settings_file, text, said):
     assert said in mistakes(settings_file, HEAD + text)[0]
+
+
+def test_of_many_queues_a_wrong_parent_names_a_few():
+    queues = [{"name": f"q{number:04}", "parent": "other"} for number in range(2000)]
+    with pytest.raises(SettingsError) as error:
+        parse({**yaml.safe_load(HEAD), "queues": queues})
+    lines = str(error.value).splitlines()
+    assert lines[1] == (
+        "queues: the parent of 'q0001' is 'other', which is no queue here; there are: "
+        "q0000, q0002, q0003, q0004, q0005 and 1,994 more"
+    )
+    assert len(lines) == 2000
+
+
+def test_only_queues_that_are_above_themselves_are_named_as_such():
+    parents = {"a": "b", "b": "c", "c": "b", "d": "", "e": "d", "f": "f"}
+    queues = [{"name": name, "parent": parent} for name, parent in parents.items()]
+    with pytest.raises(SettingsError) as error:
+        parse({**yaml.safe_load(HEAD), "queues": queues})
+    lines = str(error.value).splitlines()
+    assert [line.split()[1] for line in lines] == ["'b'", "'c'", "'f'"]
+
+
+def test_a_long_line_of_parents_is_checked_in_time_that_grows_with_it():
+    def lines_for(length):
+        queues = [Queue(f"q{number}", parent=f"q{number - 1}" if number else "") for number in range(length)]
+        return lines_of(lambda: list(mistakes_of(queues)))
+
+    assert lines_for(400) < 3 * lines_for(200)
 
 
 def test_queues_are_read_with_their_weights_and_parents():
