@@ -32,7 +32,9 @@ class Poster(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _About:
+class About:
+    """The object that an event is about."""
+
     kind: str
     namespace: str
     name: str
@@ -68,7 +70,7 @@ class EventRecorder:
         """
         if not self._may_warn(namespace):
             return
-        about = _About(kind, namespace or "default", name, uid)
+        about = About(kind, namespace or "default", name, uid)
         if self._put(about, "Warning", "BrokenAnnotation", message, owner or f"{uid}{message}"):
             self._count_warning(namespace)
             self._warned(kind)
@@ -76,12 +78,12 @@ class EventRecorder:
 
     def say(self, pod: Pod, reason: str, message: str, key: str) -> None:
         """Say what became of a pod: one event for each reason and key, whatever the message. Returns at once."""
-        about = _About("Pod", pod.namespace, pod.name, pod.uid)
+        about = About("Pod", pod.namespace, pod.name, pod.uid)
         self._put(about, "Normal", reason, message, f"{pod.uid}/{reason}/{key}")
 
     def warn_of_lease(self, namespace: str, name: str, reason: str, message: str, key: str) -> None:
         """Warn of the whole installation, by its Lease: one event for each reason and key. Returns at once."""
-        self._put(_About("Lease", namespace, name, ""), "Warning", reason, message, f"{name}/{reason}/{key}")
+        self._put(About("Lease", namespace, name, ""), "Warning", reason, message, f"{name}/{reason}/{key}")
 
     def _may_warn(self, namespace: str) -> bool:
         """Say whether the rate allows another warning about this namespace."""
@@ -102,10 +104,10 @@ class EventRecorder:
         left, since = self._allowances.get(namespace, (_MOST_WARNINGS_AT_ONCE, now))
         return min(_MOST_WARNINGS_AT_ONCE, left + _WARNINGS_PER_SECOND * max(now - since, 0.0))
 
-    def _put(self, about: _About, sort: str, reason: str, message: str, key: str) -> bool:
+    def _put(self, about: About, sort: str, reason: str, message: str, key: str) -> bool:
         """Have an event written; False where it was already, or too much waits."""
         digest = hashlib.sha256(key.encode()).hexdigest()[:16]
-        event = _event(about, sort, reason, message, digest)
+        event = event_of(about, sort, reason, message, digest)
         with self._saying:
             if digest in self._said:
                 return False
@@ -145,17 +147,19 @@ class EventRecorder:
             return
 
 
-def _event(about: _About, sort: str, reason: str, message: str, digest: str) -> dict[str, Any]:
+def event_of(about: About, sort: str, reason: str, message: str, digest: str = "") -> dict[str, Any]:
+    """Return an event; its name ends in the digest, without one in what the API server makes up."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     version = "coordination.k8s.io/v1" if about.kind == "Lease" else "v1"
     involved = {"apiVersion": version, "kind": about.kind, "name": about.name, "uid": about.uid}
     if about.kind != "Node":
         involved["namespace"] = about.namespace
     name = f"{about.name[:220].rstrip('-.')}.{digest}"
+    named = {"name" if digest else "generateName": name}
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": name, "namespace": about.namespace},
+        "metadata": {**named, "namespace": about.namespace},
         "involvedObject": involved,
         "type": sort,
         "reason": reason,

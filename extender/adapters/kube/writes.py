@@ -4,10 +4,10 @@ Each write names the pod's UID, so that a new pod of the same name is left alone
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from extender.adapters.kube.api import MERGE_PATCH, Api, Refused
 from extender.adapters.kube.gates import pod_path
+from extender.adapters.kube.recorder import About, event_of
 from extender.cluster.model import TURN_ANNOTATION, Pod
 
 _NOT_NOW = 429
@@ -38,26 +38,7 @@ class PodWriter:
 
     def tell(self, pod: Pod, reason: str, message: str) -> None:
         """Write an event on a pod."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        event = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{pod.name[:220].rstrip('-.')}.", "namespace": pod.namespace},
-            "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "name": pod.name,
-                "namespace": pod.namespace,
-                "uid": pod.uid,
-            },
-            "type": "Normal",
-            "reason": reason,
-            "message": message,
-            "source": {"component": "dovetail"},
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }
+        event = event_of(About("Pod", pod.namespace, pod.name, pod.uid), "Normal", reason, message)
         self.api.post(f"/api/v1/namespaces/{pod.namespace}/events", event)
 
     def wake(self, pod: Pod) -> None:
