@@ -84,17 +84,4 @@ def read(source: str, text: str) -> WaitReport:
         name: LocalityWait(job.level, job.seconds, math.inf if job.counts is None else job.counts)
         for name, job in report.jobs.items()
     }
-    return WaitReport(
-        leads=report.leads,
-        in_force=report.in_force,
-        jobs=jobs,
-        age_seconds=report.age_seconds,
-        passed_over=report.passed_over,
-        reserved=report.reserved,
-        kept_idle=report.kept_idle,
-        held=report.held,
-        held_why=report.held_why,
-        load=report.load,
-        idle=report.idle,
-        rests=report.rests,
-    )
+    return WaitReport(**{**msgspec.structs.asdict(report), "jobs": jobs})
