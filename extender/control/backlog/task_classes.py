@@ -164,11 +164,8 @@ def phase_of(pod: Pod) -> PodPhase:
 def phase_by_filter(pod: Pod) -> PodPhase:
     """Return the phase of a pod where filter keeps the order of those without our gate."""
     phase = phase_of(pod)
-    if phase is not PodPhase.PENDING:
-        return phase
-    if pod.gates:
-        return PodPhase.GATED
-    return PodPhase.UNGATED if pod.awaited is None and not pod.opportunistic else PodPhase.PENDING
+    waits = phase is PodPhase.PENDING and pod.awaited is None and not pod.opportunistic
+    return PodPhase.UNGATED if waits else phase
 
 
 def waits_as(queue: str, job: str) -> str:
