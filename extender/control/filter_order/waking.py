@@ -14,6 +14,7 @@ import structlog
 
 from extender.cluster.model import Pod
 from extender.control.backlog.backlog import Backlog
+from extender.control.backlog.pending_writes import doubled
 from extender.control.backlog.task_classes import PodPhase, TaskClass
 from extender.control.filter_order.unused_turns import Turn, UnusedTurns, end_turns
 from extender.errors import ClusterError
@@ -135,7 +136,7 @@ class Waker:
 
     def _pause(self, calls: int, *, soon: bool) -> float:
         first = self._calls.soon_seconds if soon else self._calls.again_seconds
-        pause = min(first * 2.0 ** min(calls - 1, 10), _LONGEST_PAUSE_SECONDS)
+        pause = doubled(first, calls, _LONGEST_PAUSE_SECONDS)
         samples = math.ceil(len(self._backlog.nodes) / _LEAST_SAMPLE)
         return min(pause, self._calls.try_seconds) if 1 < samples >= calls else pause
 
