@@ -45,7 +45,7 @@ class Judgement:
 
     dimensions: Sequence[str]
     short: NDArray[np.intp]
-    missing: str = ""
+    missing: str
 
     @property
     def passed(self) -> NDArray[np.bool_]:

@@ -184,7 +184,7 @@ class CapacityRule:
     """The disk and network rates of nodes whose labels match; for nodes that carry no annotation of ours."""
 
     node_selector: Mapping[str, str]
-    capacity: Amounts = field(default_factory=dict)
+    capacity: Amounts
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Say whether all labels of the selector are there."""

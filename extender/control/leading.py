@@ -34,8 +34,8 @@ class LeaseTimes:
     `retry` is the pause between two attempts.
     """
 
-    renew: float = 10.0
-    retry: float = 2.0
+    renew: float
+    retry: float
 
 
 class Leader:

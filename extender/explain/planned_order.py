@@ -1,7 +1,7 @@
 """The order at one moment, by one whole plan. Events, metrics and the user's commands are all made of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
@@ -28,8 +28,8 @@ class PlannedOrder:
     plan_input: PlanInput
     plan: Plan
     now: float
-    carried: Carried = field(default_factory=Carried)
-    why: Mapping[str, Reason] = field(default_factory=dict)
+    carried: Carried
+    why: Mapping[str, Reason]
 
     def places(self, pod: Pod) -> tuple[int, str] | None:
         """Return the place of a held pod in the plan, 0 the first, and the node that it is to go to; None for none."""

@@ -150,7 +150,7 @@ def state_of(pod: Pod, backlog: Backlog) -> str:
     return RELEASED if backlog.takes_part(pod) else OTHERS
 
 
-def terms_of(case: Case, policy: Policy, most: int = MOST_NODES) -> list[NodeTerms]:
+def terms_of(case: Case, policy: Policy, most: int) -> list[NodeTerms]:
     """Return the best nodes for a pod: those where it fits by score, then those that lack least."""
     order, layout = case.order, case.order.snapshot.layout
     # 1. Rate the nodes as the plan does, where the plan knows the pod; elsewhere by their alignment alone.

@@ -145,9 +145,9 @@ class Near:
     """
 
     level: int
-    reserved: Sequence[int] = ()
-    crowded: Sequence[int] = ()
-    texts: Mapping[int, str] = field(default_factory=dict)
+    reserved: Sequence[int]
+    crowded: Sequence[int]
+    texts: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True)

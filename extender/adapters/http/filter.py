@@ -36,8 +36,8 @@ class Filter:
 
     context: RequestContext
     event_wait: EventWait
-    order: Order | None = None
-    chooser: Chooser | None = None
+    order: Order | None
+    chooser: Chooser | None
 
     def answer(self, body: bytes) -> bytes:
         """Return ExtenderFilterResult for ExtenderArgs. Raises BadRequest, NotReady."""

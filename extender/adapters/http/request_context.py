@@ -79,7 +79,7 @@ class RequestContext:
     readiness: Readiness
     warner: Warner
     metrics: ServeMetrics
-    rules: Sequence[CapacityRule] = ()
+    rules: Sequence[CapacityRule]
     last_passed: LastPassed = field(default_factory=LastPassed)
 
     def require_ready(self) -> None:

@@ -1,7 +1,7 @@
 """Reads what our processes say of themselves: by their address, or through the API server's proxy."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import urllib3
@@ -23,7 +23,7 @@ class Scrape:
     """The samples of one /metrics by name and labels; `of` adds up those that match."""
 
     source: str
-    samples: list[tuple[str, dict[str, str], float]] = field(default_factory=list)
+    samples: list[tuple[str, dict[str, str], float]]
 
     def of(self, name: str, **labels: str) -> float:
         """Return the sum of a metric's samples with these labels."""

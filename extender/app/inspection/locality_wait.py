@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from extender.app.inspection.measured import Measured, NotMeasured
 from extender.policy.locality import expected_locality, least_locality, rate_of_room, skips_for, skips_in, wait_for
@@ -42,9 +42,9 @@ class LocalityWaitQuestion:
     nodes: int
     replicas: int
     rate: float
-    target: float | None = None
-    wait: float | None = None
-    sources: Mapping[str, str] = field(default_factory=dict)
+    target: float | None
+    wait: float | None
+    sources: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

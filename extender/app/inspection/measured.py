@@ -68,7 +68,7 @@ def by_metrics(url: str) -> Measured:
     return measured([by_address(url)])
 
 
-def by_cluster(kubeconfig: Path | None, context: str = "", install_namespace: str = "") -> Measured:
+def by_cluster(kubeconfig: Path | None, context: str, install_namespace: str) -> Measured:
     """Return what the pods of `dovetail control` say, asked through the API server. Raises ClusterError."""
     return of_cluster(Reader(connect(kubeconfig, context), install_namespace))
 

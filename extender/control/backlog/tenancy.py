@@ -28,7 +28,7 @@ def problem_of(labels: Mapping[str, str]) -> str | None:
 class Tenancy:
     """The declared queues, and the labels of namespaces as the watch reports them. Under the backlog's lock."""
 
-    def __init__(self, queues: Sequence[Queue] = ()) -> None:
+    def __init__(self, queues: Sequence[Queue]) -> None:
         self._declared = {queue.name: queue for queue in queues}
         self._chosen = chosen_by_queue(queues)
         self._labels: dict[str, Mapping[str, str]] = {}

@@ -52,7 +52,7 @@ class FilterOrder:
         preferred_nodes: PreferredNodes,
         *,
         clock: Callable[[], float],
-        placed: Callable[[str, float], None] = lambda _level, _seconds: None,
+        placed: Callable[[str, float], None],
     ) -> None:
         self._backlog, self._questions, self._planning = backlog, questions, planning
         self._allowed_nodes, self._preferred_nodes = allowed_nodes, preferred_nodes

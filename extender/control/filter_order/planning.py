@@ -63,9 +63,9 @@ class Planning:
         plan_seconds: float,
         clock: Callable[[], float],
         now: Callable[[], float],
+        planned: Callable[[float], None],
+        failed: Callable[[], None],
         ready: Callable[[], bool] = lambda: True,
-        planned: Callable[[float], None] = lambda _seconds: None,
-        failed: Callable[[], None] = lambda: None,
         moved: Callable[[float], None] = lambda _seconds: None,
         wait: Callable[[float], object] | None = None,
     ) -> None:

@@ -47,7 +47,7 @@ class HoldKeeper:
         leads: Callable[[], bool],
         now: Callable[[], float],
         *,
-        always: str = "",
+        always: str,
         moved: Callable[[], None] = lambda: None,
     ) -> None:
         """Take why pods are held `always`, whether or not somebody waits for room; empty: they are not.

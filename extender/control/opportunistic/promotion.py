@@ -66,7 +66,7 @@ class Promoter:
         cluster: ClusterView,
         resizes: PromotionResizes,
         note: Callable[[Pod], object],
-        going: Callable[[], Collection[str]] = tuple,
+        going: Callable[[], Collection[str]],
         note_refused: Callable[[Pod, str], object] = lambda _pod, _reason: None,
     ) -> None:
         self._cluster, self._resizes, self._note, self._going = cluster, resizes, note, going

@@ -44,9 +44,9 @@ class RegularFirst:
         cluster: ClusterView,
         evicts: EvictsVictims,
         requests: EvictionRequests,
-        promoting: Callable[[], Collection[str]] = tuple,
+        promoting: Callable[[], Collection[str]],
         *,
-        dry_run: bool = False,
+        dry_run: bool,
     ) -> None:
         self._cluster, self._evicts, self._requests = cluster, evicts, requests
         self._promoting, self._dry_run = promoting, dry_run

@@ -45,8 +45,8 @@ class ReclaimChoice:
     pod: Pod
     node: str
     victims: Sequence[Pod]
-    level: int | None = None
-    existing: Collection[int] = ()
+    level: int | None
+    existing: Collection[int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
