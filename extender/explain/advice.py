@@ -30,6 +30,7 @@ from extender.explain.wait_reasons import (
 )
 from extender.planner import CANNOT_READ, Near
 from extender.policy import shares
+from extender.words import many
 
 LOCALITY = "locality"
 
@@ -96,10 +97,7 @@ def _gang(case: Case) -> list[str]:
     group = case.pod.identity.group
     pods, least = group_sizes(case.order.backlog, [group])[group]
     if pods < least:
-        more = least - pods
-        return [
-            f"{more} more {'pod' if more == 1 else 'pods'} of pod group {group} must be created ({pods} of {least})"
-        ]
+        return [f"{many(least - pods, 'more pod')} of pod group {group} must be created ({pods} of {least})"]
     if case.task_class in case.order.plan_input.short:
         members = [pod for pod in case.order.backlog.at(PodPhase.GATED) if pod.identity.group == group]
         gates = sorted({gate for pod in members for gate in gates_of_others(pod)})

@@ -5,6 +5,7 @@ observer plans in a thread of its own, at most once a second, and for at most a 
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -92,14 +93,13 @@ class Observer:
 def _summary(order: PlannedOrder) -> SeenWaits:
     shares = order.plan_input.usage.by_queue()
     with order.backlog.lock:
-        pods: dict[str, int] = {}
+        pods = Counter[str]()
         for task_class in order.backlog.classes():
-            queue = task_class.job.queue
-            pods[queue] = pods.get(queue, 0) + task_class.unfinished
+            pods[task_class.job.queue] += task_class.unfinished
         oldest = waiting_since(order.backlog)
         ungated = order.why.keys() & order.backlog.uids_at(PodPhase.UNGATED)
     declared = order.input_builder.tree.declared
-    names = sorted(shares, key=lambda name: (name not in declared, -pods.get(name, 0), name))[:MOST_QUEUES]
+    names = sorted(shares, key=lambda name: (name not in declared, -pods[name], name))[:MOST_QUEUES]
     return SeenWaits(
         held=counted(reason for uid, reason in order.why.items() if uid not in ungated),
         ungated=counted(order.why[uid] for uid in ungated),

@@ -1,5 +1,6 @@
 """What `dovetail locality` learns of a cluster from the metrics of `dovetail control`, by address or through pods."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,8 +119,7 @@ def _median(scrape: Scrape, name: str) -> int | None:
 
 def _placements(scrapes: Sequence[Scrape]) -> dict[str, int]:
     """Return how many pods started at each level, the nearest first."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for labels, value in (sample for scrape in scrapes for sample in scrape.each(_PLACEMENTS)):
-        level = labels.get("level", "")
-        counts[level] = counts.get(level, 0) + int(value)
+        counts[labels.get("level", "")] += int(value)
     return dict(sorted(counts.items(), key=lambda pair: (pair[0] != _NEAREST, pair[0] == _FARTHEST)))

@@ -23,6 +23,7 @@ from extender.explain.pod import (
 from extender.explain.position import Position
 from extender.explain.running_as import OPPORTUNISTIC, PROMOTED
 from extender.planner import WaitLeft
+from extender.words import many
 
 _LABEL = 14
 _OVER = (FINISHED, FAILED)
@@ -121,8 +122,7 @@ def _whole(seconds: float) -> str:
 
 
 def _position(position: Position) -> str:
-    pods = f"{position.before:,} {'pod' if position.before == 1 else 'pods'}"
-    before = f"{pods} before it, {position.in_queue:,} of its queue"
+    before = f"{many(position.before, 'pod')} before it, {position.in_queue:,} of its queue"
     if position.placed:
         return f"{before}; this plan places it"
     if position.reached:

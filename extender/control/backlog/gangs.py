@@ -42,11 +42,11 @@ def gangs_of(backlog: Backlog, classes: Sequence[TaskClass]) -> dict[str, Gang]:
     Of one that had it once, no more pods must start together than may start now.
     """
     grouped = [task_class for task_class in classes if task_class.template.identity.group]
-    ready: dict[str, int] = {}
+    ready = Counter[str]()
     largest: dict[str, Amounts] = {}
     for task_class in grouped:
         name, count = group_of(task_class), backlog.ready(task_class)
-        ready[name] = ready.get(name, 0) + count
+        ready[name] += count
         if count:
             largest[name] = greatest((largest.get(name, {}), task_class.template.demand))
     gangs = {}
@@ -77,10 +77,7 @@ def note_turns(backlog: Backlog, placed: Counter[TaskClass]) -> None:
 
 def partial_gangs(backlog: Backlog, nominated: Sequence[Pod]) -> set[str]:
     """Return the groups of which no pod has been released, and fewer than their minimum are nominated."""
-    counts: dict[str, int] = {}
-    for pod in nominated:
-        if pod.identity.group:
-            counts[pod.identity.group] = counts.get(pod.identity.group, 0) + 1
+    counts = Counter(pod.identity.group for pod in nominated if pod.identity.group)
     if not counts:
         return set()
     with backlog.lock:

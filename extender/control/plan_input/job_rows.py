@@ -2,6 +2,7 @@
 queue.
 """  # noqa: D205 - one sentence
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -118,11 +119,11 @@ class JobRowsBuilder:
         if not self._tree.any_fifo:
             return {}
         behind = dict.fromkeys(jobs, 0)
-        counts: dict[str, int] = {}
+        counts = Counter[str]()
         for job in jobs:
             if self._tree.is_fifo(job.queue) and any(_waits(task_class) for task_class in job.classes.values()):
-                behind[job] = counts.get(job.queue, 0)
-                counts[job.queue] = behind[job] + 1
+                behind[job] = counts[job.queue]
+                counts[job.queue] += 1
         return behind
 
 

@@ -48,10 +48,8 @@ def strangers(facts: Facts) -> Iterator[Finding]:
     """Say which pods name a scheduler that nobody has seen here."""
     seen = {pod.scheduler for pod in facts.pods if pod.node is not None}
     known = {DEFAULT_SCHEDULER, *facts.schedulers, *facts.leases, *seen}
-    waiting: dict[str, int] = {}
-    for pod in facts.pods:
-        if pod.waits and pod.scheduler and pod.scheduler not in known:
-            waiting[pod.scheduler] = waiting.get(pod.scheduler, 0) + 1
+    schedulers = (pod.scheduler for pod in facts.pods if pod.waits)
+    waiting = Counter(name for name in schedulers if name and name not in known)
     for name, count in sorted(waiting.items()):
         text = f"no pod with schedulerName {name} has a node here, no Lease has that name; {many(count, 'pod')} waiting"
         yield Finding("schedulers", WARNING, text, "run that scheduler, or correct spec.schedulerName")
