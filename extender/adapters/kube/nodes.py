@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from extender.adapters.kube.objects import Quantities
-from extender.adapters.kube.templates import quantities_of
 from extender.adapters.kube.watching import Resource
 from extender.cluster.eligibility import Taint
 from extender.cluster.events import NodeGone, NodeSeen, NodesListed
@@ -113,7 +112,7 @@ def node_from(document: NodeObject, rules: Sequence[CapacityRule], highest: floa
     """
     meta, labels, status = document.metadata, document.metadata.labels or {}, document.status or NodeStatus()
     annotations, problems = meta.annotations or NodeAnnotations(), list[str]()
-    allocatable = offered(quantities_of(status.allocatable))
+    allocatable = offered(status.allocatable or {})
     try:
         io = io_capacity(labels, annotations.capacity, rules)
     except BadAnnotation as error:
@@ -136,7 +135,7 @@ def node_from(document: NodeObject, rules: Sequence[CapacityRule], highest: floa
         unschedulable=spec.unschedulable if spec else False,
         addresses=tuple(one.address for one in status.addresses or ()),
         terms=OpportunisticTerms(
-            threshold, _refuses(labels, status), set_aside(countable(quantities_of(status.capacity)), allocatable)
+            threshold, _refuses(labels, status), set_aside(countable(status.capacity or {}), allocatable)
         ),
     )
 

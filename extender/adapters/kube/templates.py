@@ -231,11 +231,11 @@ def _requirements(expressions: Sequence[Expression] | None, *, field: bool = Fal
 def _resources(spec: PodSpec, status: PodStatus) -> PodResources:
     reported = {s.name: s for s in (*(status.container_statuses or ()), *(status.init_container_statuses or ()))}
     pending = next((c for c in status.conditions or () if c.type == _RESIZE_PENDING), None)
-    level = countable(quantities_of(spec.resources.requests if spec.resources else None))
+    level = countable((spec.resources.requests if spec.resources else None) or {})
     return PodResources(
         containers=[_container(c, reported.get(c.name)) for c in spec.containers or ()],
         init_containers=[_container(c, reported.get(c.name)) for c in spec.init_containers or ()],
-        overhead=countable(quantities_of(spec.overhead)),
+        overhead=countable(spec.overhead or {}),
         pod_level=level,
         pod_level_reported=_reported(status.resources, status.allocated_resources),
         resize_infeasible=pending is not None and pending.reason == "Infeasible",
@@ -251,7 +251,7 @@ def _has_host_ports(spec: PodSpec) -> bool:
 
 def _container(spec: ContainerSpec, status: ContainerStatus | None) -> Container:
     return Container(
-        requests=countable(quantities_of(spec.resources.requests if spec.resources else None)),
+        requests=countable((spec.resources.requests if spec.resources else None) or {}),
         reported=_reported(status.resources, status.allocated_resources) if status else None,
         sidecar=spec.restart_policy == "Always",
         name=spec.name,
@@ -261,12 +261,7 @@ def _container(spec: ContainerSpec, status: ContainerStatus | None) -> Container
 def _reported(actuated: Requests | None, allocated: Quantities | None) -> Amounts | None:
     if actuated is None:
         return None
-    return greatest((countable(quantities_of(actuated.requests)), countable(quantities_of(allocated))))
-
-
-def quantities_of(quantities: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return quantities as they are, none where they are not there."""
-    return quantities or {}
+    return greatest((countable(actuated.requests or {}), countable(allocated or {})))
 
 
 def _read(read: Callable[[str | None], _Value], annotation: str | None, problems: list[str]) -> _Value | None:
