@@ -93,12 +93,8 @@ def on_idle_room(
         reporting.say(pod, STAYS_REGULAR, reason)
 
     version = cache(lambda: version_of(api.check_version()))
-    autoscalers = Autoscalers(api.apart(_AUTOSCALER_SECONDS))
-
-    def surroundings(pod: Pod, document: Document) -> Surroundings:
-        return _surroundings(pod, document, Around(pods, autoscalers, exposure, version()))
-
-    resizer = Resizer(pods, surroundings, note_refused)
+    around = _Around(pods, Autoscalers(api.apart(_AUTOSCALER_SECONDS)), exposure, version)
+    resizer = Resizer(pods, around.of, note_refused)
     preemptor = Preemptor(
         cluster,
         measuring.usage,
@@ -158,41 +154,40 @@ def _limits(wanted: OpportunisticSettings) -> Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """Where it is read what a pod's own spec does not say, and the version of Kubernetes."""
+class _Around:
+    """Reads what a pod's own spec does not say; `version` says that of Kubernetes."""
 
     pods: PodResizer
     autoscalers: Autoscalers
     exposure: Exposure
-    version: tuple[int, int]
+    version: Callable[[], tuple[int, int]]
 
+    def of(self, pod: Pod, document: Document) -> Surroundings:
+        """Return it; the pod's owner is read, and whether an autoscaler is for that or its owner.
 
-def _surroundings(pod: Pod, document: Document, around: Around) -> Surroundings:
-    """Return what a pod's own spec does not say; its owner is read, and whether an autoscaler is for that or its owner.
-
-    Raises ClusterError where that cannot be read: nobody knows then that the pod is eligible.
-    """
-    owner: Document | None = None
-    if pod.owner_kind == "Job":
-        owner = around.pods.job(pod.namespace, pod.owner_name)
-    elif pod.owner_kind == "ReplicaSet":
-        owner = around.pods.replica_set(pod.namespace, pod.owner_name)
-    owners = {(pod.owner_kind, pod.owner_name), controller_of(owner or {})}
-    since = 0.0 if pod.owner_kind == "Job" else pod.created  # what makes Jobs is older than its pods
-    autoscaled = around.autoscalers.any_of(pod.namespace, owners, since)
-    left: int | None = None
-    if pod.owner_kind == "Job":
-        job, left = owner, 0
-        if job is not None:
-            left = around.exposure.evictions_left(pod, lambda exposed: evictions_left(job, document, exposed=exposed))
-    return Surroundings(
-        around.version,
-        opted_in=pod.tenant_choice == ALLOWED,
-        opted_out=pod.tenant_choice == NEVER,
-        gang=bool(pod.identity.group),
-        autoscaled=autoscaled,
-        evictions_left=left,
-    )
+        Raises ClusterError where that cannot be read: nobody knows then that the pod is eligible.
+        """
+        owner: Document | None = None
+        if pod.owner_kind == "Job":
+            owner = self.pods.job(pod.namespace, pod.owner_name)
+        elif pod.owner_kind == "ReplicaSet":
+            owner = self.pods.replica_set(pod.namespace, pod.owner_name)
+        owners = {(pod.owner_kind, pod.owner_name), controller_of(owner or {})}
+        since = 0.0 if pod.owner_kind == "Job" else pod.created  # what makes Jobs is older than its pods
+        autoscaled = self.autoscalers.any_of(pod.namespace, owners, since)
+        left: int | None = None
+        if pod.owner_kind == "Job":
+            job, left = owner, 0
+            if job is not None:
+                left = self.exposure.evictions_left(pod, lambda exposed: evictions_left(job, document, exposed=exposed))
+        return Surroundings(
+            self.version(),
+            opted_in=pod.tenant_choice == ALLOWED,
+            opted_out=pod.tenant_choice == NEVER,
+            gang=bool(pod.identity.group),
+            autoscaled=autoscaled,
+            evictions_left=left,
+        )
 
 
 def version_of(text: str) -> tuple[int, int]:
