@@ -17,21 +17,13 @@ def queues(states: Sequence[QueueState], page: Page = NARROW, *, ungated: bool =
     """
     if not states:
         return "no queue is declared, and no pod has a place in the order"
-    heads = ["QUEUE", "WEIGHT", "MINIMUM", "SHARE", "FAIR", "RUNNING", "HELD", "RELEASED", "OLDEST"]
-    rows = [_queue(state, page) for state in states]
+    opportunistic = any(state.opportunistic_share for state in states)
+    ungated = ungated or any(state.ungated for state in states)
+    shares = ["SHARE", *(["OPPORT."] if opportunistic else []), "FAIR"]
+    pods = ["RUNNING", "HELD", *(["UNGATED"] if ungated else []), "RELEASED"]
+    heads = ["QUEUE", "WEIGHT", "MINIMUM", *shares, *pods, "OLDEST"]
+    rows = [_queue(state, page, opportunistic=opportunistic, ungated=ungated) for state in states]
     numbers = len(heads)
-    if any(state.opportunistic_share for state in states):
-        after = heads.index("SHARE") + 1
-        heads.insert(after, "OPPORT.")
-        numbers += 1
-        for row, state in zip(rows, states, strict=True):
-            row.insert(after, percent(state.opportunistic_share) if state.opportunistic_share else "-")
-    if ungated or any(state.ungated for state in states):
-        after = heads.index("HELD") + 1
-        heads.insert(after, "UNGATED")
-        numbers += 1
-        for row, state in zip(rows, states, strict=True):
-            row.insert(after, f"{state.ungated:,}")
     if page is WIDE:
         heads += ["PARENT", "POLICY", "DECLARED"]
         for row, state in zip(rows, states, strict=True):
@@ -59,15 +51,18 @@ def findings(results: Sequence[Finding], page: Page = NARROW) -> str:
     )
 
 
-def _queue(state: QueueState, page: Page) -> list[str]:
+def _queue(state: QueueState, page: Page, *, opportunistic: bool, ungated: bool) -> list[str]:
+    beside = percent(state.opportunistic_share) if state.opportunistic_share else "-"
     return [
         page.name("  " * state.depth + state.name),
         f"{state.weight:g}",
         percent(state.minimum) if state.minimum else "-",
         percent(state.share),
+        *([beside] if opportunistic else []),
         "-" if state.fair is None else percent(state.fair),
         f"{state.running:,}",
         f"{state.held:,}",
+        *([f"{state.ungated:,}"] if ungated else []),
         f"{state.released:,}",
         "-" if state.oldest_seconds is None else seconds(state.oldest_seconds),
     ]
