@@ -116,6 +116,11 @@ class Pod:
     errored: bool = False
 
     @property
+    def full_name(self) -> str:
+        """Its namespace and name, as people and logs call it."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
     def may_run(self) -> str | None:
         """How it may run by what was chosen: by itself, else by its namespace, else by its queue; None: nobody did."""
         return self.choice or self.tenant_choice

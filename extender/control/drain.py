@@ -78,6 +78,11 @@ class GatedPod:
     nominated: bool
     demoted: Pod | None = None
 
+    @property
+    def full_name(self) -> str:
+        """Its namespace and name."""
+        return f"{self.namespace}/{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class SeenOfOurs:
@@ -144,7 +149,7 @@ def drain(
     problems: dict[str, str] = {}
     without: dict[str, str] = {}
     held, waiting = _waiting_pods(cluster, schedulers)
-    known = {_full_name(pod) for pod in held}
+    known = {pod.full_name for pod in held}
     for _ in range(_ROUNDS):
         # At each turn: `held` are those of the `known` pods that carry something of ours now, and `since` is how many
         # others do; `problems` is of the last round.
@@ -154,8 +159,8 @@ def drain(
         outcomes = _release_all(gates, held, show, way_out)
         gate_count += sum(outcome.gate for outcome in outcomes)
         nomination_count += sum(outcome.nomination for outcome in outcomes)
-        problems = {_full_name(outcome.pod): outcome.problem for outcome in outcomes if outcome.problem}
-        without |= {_full_name(outcome.pod): outcome.without for outcome in outcomes if outcome.without}
+        problems = {outcome.pod.full_name: outcome.problem for outcome in outcomes if outcome.problem}
+        without |= {outcome.pod.full_name: outcome.without for outcome in outcomes if outcome.without}
         # 3. Give up after some rounds in which every write was refused.
         fruitless_rounds = fruitless_rounds + 1 if problems and len(problems) == len(outcomes) else 0
         if fruitless_rounds == _FRUITLESS_ROUNDS:
@@ -167,13 +172,13 @@ def drain(
             pause(_PAUSE_SECONDS)
         carrying, waiting = _waiting_pods(cluster, schedulers)
         if not settled:
-            known = {_full_name(pod) for pod in carrying}
+            known = {pod.full_name for pod in carrying}
         settled = True
-        held = tuple(pod for pod in carrying if _full_name(pod) in known)
+        held = tuple(pod for pod in carrying if pod.full_name in known)
         since = len(carrying) - len(held)
     # 5. Promote or evict those that run on what others reserved.
     taken_back, refused, unchanged = _end_running(cluster, way_out)
-    left = {name: problems[name] for name in map(_full_name, held) if name in problems}
+    left = {pod.full_name: problems[pod.full_name] for pod in held if pod.full_name in problems}
     return Drained(
         policies=policies or (),
         bindings=bindings or (),
@@ -191,15 +196,14 @@ def _end_running(cluster: Cluster, way_out: WayOut) -> tuple[int, dict[str, str]
     """Take back the opportunistic pods that run; return how many, who is left and who goes on as it is, and why."""
     count, refused, unchanged = 0, dict[str, str](), dict[str, str]()
     for pod in _running_demoted(cluster):
-        name = f"{pod.namespace}/{pod.name}"
         try:
             if reason := way_out.end(pod):
-                unchanged[name] = reason
+                unchanged[pod.full_name] = reason
             else:
                 count += 1
         except ClusterError as error:
             if not is_gone(error):
-                refused[name] = str(error)
+                refused[pod.full_name] = str(error)
     return count, refused, unchanged
 
 
@@ -251,10 +255,6 @@ def _release(gates: GateRemover, pod: GatedPod, way_out: WayOut) -> _Outcome:
         problem = "" if error.is_not_found else str(error)
         return _Outcome(pod, gate, nomination, problem, without)
     return _Outcome(pod, gate, nomination, "", without)
-
-
-def _full_name(pod: GatedPod) -> str:
-    return f"{pod.namespace}/{pod.name}"
 
 
 def _removed(cluster: Cluster, path: str) -> tuple[str, ...] | None:

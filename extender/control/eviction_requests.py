@@ -128,7 +128,7 @@ class EvictionRequests:
         return len(batch.victims)
 
     def _evict(self, victim: Pod, batch: EvictionBatch) -> bool:
-        fields = {"pod": f"{victim.namespace}/{victim.name}", **batch.fields(victim)}
+        fields = {"pod": victim.full_name, **batch.fields(victim)}
         try:
             if not self._cluster.leads():
                 raise ClusterError("the Lease is no longer ours")

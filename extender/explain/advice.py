@@ -129,9 +129,7 @@ def _trying(case: Case) -> list[str]:
 
 def _refused(case: Case) -> list[str]:
     like = refused_pods(case.order.backlog).get(shape_of(case.pod)) or _refused_first(case)
-    pods, their = (
-        (f"pod {like[0].namespace}/{like[0].name}", "its") if len(like) == 1 else (f"these {len(like)} pods", "their")
-    )
+    pods, their = (f"pod {like[0].full_name}", "its") if len(like) == 1 else (f"these {len(like)} pods", "their")
     return [f"{pods} must be bound, or deleted: see {their} events; one more is released now and then, to try"]
 
 

@@ -12,4 +12,4 @@ def job_name(pod: Pod) -> str:
     job = pod.identity.job
     if job == pod.owner and pod.owner_name:
         return f"{pod.owner_kind} {pod.namespace}/{pod.owner_name}"
-    return f"Pod {pod.namespace}/{pod.name}" if job in (pod.owner, pod.uid) else job
+    return f"Pod {pod.full_name}" if job in (pod.owner, pod.uid) else job

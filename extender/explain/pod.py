@@ -245,7 +245,7 @@ def explain(
     if job_row is not None:
         owed = float(owed_to_jobs(policy, order.snapshot, waiting, order.carried)[job_row])
     return Explanation(
-        pod=f"{pod.namespace}/{pod.name}",
+        pod=pod.full_name,
         state=state,
         waited_seconds=max(order.now - pod.created, 0.0) if pod.node is None else 0.0,
         demand={name: amount for name, amount in pod.demand.items() if name != PODS},

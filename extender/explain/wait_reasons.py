@@ -226,7 +226,7 @@ def _gated(pod: Pod) -> Reason:
 
 def _refused(like: Sequence[Pod]) -> Reason:
     first = min(like, key=lambda pod: (pod.created, pod.namespace, pod.name))
-    return Reason(REFUSED, f"kube-scheduler refuses pod {first.namespace}/{first.name}, which asks for the same")
+    return Reason(REFUSED, f"kube-scheduler refuses pod {first.full_name}, which asks for the same")
 
 
 def _gang(pods: int, least: int) -> Reason:

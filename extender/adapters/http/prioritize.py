@@ -59,7 +59,7 @@ class Prioritize:
             best = int(scores.argmax())
             log.info(
                 "prioritize",
-                pod=f"{pod.namespace}/{pod.name}",
+                pod=pod.full_name,
                 nodes=len(rows),
                 rule=self.ranker.placement.rule,
                 node=layout.names[rows[best]],

@@ -142,7 +142,7 @@ class RequestContext:
 
     def log_judged(self, verb: str, pod: Pod, judged: Judged) -> None:
         """Log one line."""
-        about = {"pod": f"{pod.namespace}/{pod.name}", "nodes": len(judged.rows)}
+        about = {"pod": pod.full_name, "nodes": len(judged.rows)}
         if judged.chosen is not None:
             log.info(verb, **about, node=judged.snapshot.layout.names[judged.chosen])
             return

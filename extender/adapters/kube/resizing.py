@@ -25,7 +25,7 @@ class PodResizer:
         """Return a pod's object."""
         document: dict[str, Any] = self.api.read(pod_path(pod.namespace, pod.name))
         if (document.get("metadata") or {}).get("uid") != pod.uid:
-            raise AnotherPod(f"pod {pod.namespace}/{pod.name} is another by now")
+            raise AnotherPod(f"pod {pod.full_name} is another by now")
         return document
 
     def annotate(self, pod: Pod, patch: dict[str, Any]) -> None:

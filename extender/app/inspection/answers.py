@@ -153,7 +153,7 @@ def _read_pod(reader: Reader, namespace: str, name: str) -> dict[str, Any]:
 
 def _named(why: str, others: Iterable[Pod]) -> str:
     """Return why a pod was preempted, with the name of the pod for which it was: kube-scheduler says its UID."""
-    return next((why.replace(pod.uid, f"{pod.namespace}/{pod.name}") for pod in others if pod.uid in why.split()), why)
+    return next((why.replace(pod.uid, pod.full_name) for pod in others if pod.uid in why.split()), why)
 
 
 def _changes(order: PlannedOrder, pod: Pod, settings: Settings, unknown: str, unled: str) -> list[str]:

@@ -165,10 +165,9 @@ class Waker:
         self._run_soon(lambda: self._write(pod))
 
     def _write(self, pod: Pod) -> None:
-        about = f"{pod.namespace}/{pod.name}"
         try:
             if self._leads():
                 self._alarm.wake(pod)
-                log.info("woken", pod=about, uid=pod.uid, queue=pod.identity.queue, job=pod.identity.job)
+                log.info("woken", pod=pod.full_name, uid=pod.uid, queue=pod.identity.queue, job=pod.identity.job)
         except ClusterError as error:
-            log.warning("not woken", pod=about, error=str(error))
+            log.warning("not woken", pod=pod.full_name, error=str(error))

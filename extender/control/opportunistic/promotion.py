@@ -260,7 +260,7 @@ class Promoter:
             else:
                 self._unwritten.append(pod.uid)
         except Exception as error:  # whatever it is: the next look goes by what the watch shows
-            log.warning("resize failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
+            log.warning("resize failed", pod=pod.full_name, error=str(error) or repr(error))
         finally:
             self._writing.discard(pod.uid)
 

@@ -161,7 +161,7 @@ class Preemptor:
         for victim in choice.victims:
             self._listener.note_preemption(victim, _worst(choice), dry_run=True)
         self._overload.settle(choice.node, self._clock())
-        names = [f"{victim.namespace}/{victim.name}" for victim in choice.victims]
+        names = [victim.full_name for victim in choice.victims]
         log.info("would evict", node=choice.node, short=sorted(choice.over), pods=names)
 
 

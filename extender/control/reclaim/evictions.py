@@ -210,7 +210,7 @@ class Evictions:
     def _tell_vain(self, vain: Vain) -> None:
         self._listener.note_vain(vain)
         pod, rests = vain.pod, round(vain.rests_seconds)
-        fields = {"pod": f"{pod.namespace}/{pod.name}", "uid": pod.uid, "queue": pod.identity.queue, "why": vain.why}
+        fields = {"pod": pod.full_name, "uid": pod.uid, "queue": pod.identity.queue, "why": vain.why}
         log.warning("evicted in vain", **fields, evictions=vain.evictions, rests_seconds=rests)
         if vain.why == REFUSED:
             message = (

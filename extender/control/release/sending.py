@@ -154,7 +154,7 @@ class Sender:
         if pod.held:
             self._release_soon(release, now, claim)
         else:
-            log.info("nominated anew", pod=f"{pod.namespace}/{pod.name}", uid=pod.uid, node=node)
+            log.info("nominated anew", pod=pod.full_name, uid=pod.uid, node=node)
 
     def _written(
         self, release: Release, now: float, claim: float | None, write: Callable[[], None], *, demotes: bool = False
@@ -174,12 +174,12 @@ class Sender:
             if demotes and is_lasting(error):
                 self._backlog.put_back(pod.uid)
                 self._cluster.ledger.forget(pod.uid)
-                log.info("not made opportunistic", pod=f"{pod.namespace}/{pod.name}", reason=str(error) or repr(error))
+                log.info("not made opportunistic", pod=pod.full_name, reason=str(error) or repr(error))
                 return False
             self._note_failure(pod, now, begun)
             if not pod.identity.group:  # of a gang the others have gone: its room is kept for it
                 self._cluster.ledger.forget(pod.uid)
-            log.warning("release failed", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
+            log.warning("release failed", pod=pod.full_name, error=str(error) or repr(error))
             return False
         return True
 
@@ -192,7 +192,7 @@ class Sender:
         self._listener.note_release(release, node, waited)
         log.info(
             "released",
-            pod=f"{pod.namespace}/{pod.name}",
+            pod=pod.full_name,
             uid=pod.uid,
             queue=pod.identity.queue,
             job=pod.identity.job,
@@ -216,11 +216,11 @@ class Sender:
         try:
             self._require_lead()
             write()
-            log.info(message, pod=f"{pod.namespace}/{pod.name}", node=pod.promised)
+            log.info(message, pod=pod.full_name, node=pod.promised)
         except Exception as error:  # as above
             self._note_failure(pod, now, begun)
             self._writes.note_failed_clear(pod.uid)
-            log.warning(f"failed: {message}", pod=f"{pod.namespace}/{pod.name}", error=str(error) or repr(error))
+            log.warning(f"failed: {message}", pod=pod.full_name, error=str(error) or repr(error))
 
     def _note_failure(self, pod: Pod, now: float, begun: float) -> None:
         """Leave a pod alone for a while from the failure on: a slow API server answers seconds after `now`."""
@@ -255,7 +255,7 @@ class Sender:
         """Say whether a pod is no longer claimed for a write, or was claimed anew for another."""
         over = claim is None or self._writes.claim_on(pod.uid) != claim
         if over:
-            log.info("write dropped", pod=f"{pod.namespace}/{pod.name}", reason="its turn is over")
+            log.info("write dropped", pod=pod.full_name, reason="its turn is over")
         return over
 
     def _require_lead(self) -> None:

@@ -26,7 +26,7 @@ def capacities(facts: Facts) -> Iterator[Finding]:
 def annotations(facts: Facts) -> Iterator[Finding]:
     """Say which annotations of ours cannot be understood."""
     broken = [(f"node {node.name}", node.problem) for node in facts.nodes if node.problem]
-    broken += [(f"pod {pod.namespace}/{pod.name}", pod.problem) for pod in facts.pods if pod.problem]
+    broken += [(f"pod {pod.full_name}", pod.problem) for pod in facts.pods if pod.problem]
     for name, problem in sorted(broken)[:MOST_SHOWN]:
         yield Finding("annotations", WARNING, f"{name}: {problem}", "correct it; until then it is not counted")
     if len(broken) > MOST_SHOWN:
