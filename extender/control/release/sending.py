@@ -140,11 +140,7 @@ class Sender:
 
     def restore(self, pod: Pod, now: float) -> None:
         """Bring the requests of a pod back that is not on its way: it is regular from then on."""
-        until = now + _CLEAR_SECONDS
-        self._writes.claim(pod.uid, until)
-        self._soon(
-            pod, lambda: self._write(pod, now, until, lambda: self._resizes.restore(pod), "requests brought back")
-        )
+        self._claim_and_write(pod, now, self._resizes.restore, "requests brought back")
 
     def _nominate(self, release: Release, now: float, claim: float | None) -> None:
         """Nominate, then queue the release; one that was released before has no gate to lose."""
@@ -205,17 +201,21 @@ class Sender:
 
     def clear(self, pod: Pod, now: float) -> None:
         """Take our nomination off a pod."""
+        self._claim_and_write(pod, now, self._writer.clear, "nomination cleared")
+
+    def _claim_and_write(self, pod: Pod, now: float, write: Callable[[Pod], object], message: str) -> None:
+        """Have a pod written to that is not on its way; `message` says in the log what was done."""
         until = now + _CLEAR_SECONDS
         self._writes.claim(pod.uid, until)
-        self._soon(pod, lambda: self._write(pod, now, until, lambda: self._writer.clear(pod), "nomination cleared"))
+        self._soon(pod, lambda: self._write(pod, now, until, write, message))
 
-    def _write(self, pod: Pod, now: float, claim: float, write: Callable[[], object], message: str) -> None:
+    def _write(self, pod: Pod, now: float, claim: float, write: Callable[[Pod], object], message: str) -> None:
         if self._is_over(pod, claim):
             return
         begun = time.monotonic()
         try:
             self._require_lead()
-            write()
+            write(pod)
             log.info(message, pod=pod.full_name, node=pod.promised)
         except Exception as error:  # as above
             self._note_failure(pod, now, begun)
