@@ -13,6 +13,7 @@ from typing import Protocol
 import structlog
 
 from extender.cluster.model import Pod
+from extender.control.allowance import Allowance
 from extender.control.backlog.backlog import Backlog
 from extender.control.backlog.pending_writes import doubled
 from extender.control.backlog.task_classes import PodPhase, TaskClass
@@ -79,7 +80,7 @@ class Waker:
         self._calls, self._note_call = calls or WakePolicy(), note
         self._turns: dict[str, _Turn] = {}
         self._unused = UnusedTurns(refused_seconds=5.0, untried_seconds=30.0, again_seconds=60.0)
-        self._budget, self._counted_at = self._calls.per_second, 0.0
+        self._allowance = Allowance(60 * self._calls.per_second)
 
     def left_out(self, now: float) -> Set[str]:
         """Return the names of classes whose turns nobody uses, until a pod starts: room is not kept for them."""
@@ -152,13 +153,10 @@ class Waker:
         return list(islice(asleep, max(count - task_class.untried, 0)))
 
     def _may_call(self, now: float) -> bool:
-        calls = self._calls.per_second
-        self._budget = min(calls, self._budget + calls * max(0.0, now - self._counted_at))
-        self._counted_at = now
-        if self._budget < 1.0:
-            return False
-        self._budget -= 1.0
-        return True
+        self._allowance.refill(now)
+        may = self._allowance.allows(1)
+        self._allowance.left -= may
+        return may
 
     def _wake(self, pod: Pod) -> None:
         self._note_call()
