@@ -227,7 +227,7 @@ class Promoter:
             elif now >= until and (pod.opportunistic or pod.ungranted) and uid not in self._writing:
                 del self._under_way[uid]
                 self._rest(uid, now)
-                self._take_back(pod)
+                self._soon(pod, partial(self._resizes.take_back, pod))
 
     def _see_failed(self, now: float) -> None:
         """Give up promotions whose write failed; such a write may have been made all the same, which shows soon."""
@@ -243,9 +243,6 @@ class Promoter:
         """Leave a pod alone for a while after a promotion that failed, longer each time."""
         self._failures[uid] += 1
         self._rests_until[uid] = now + doubled(first, self._failures[uid], LONGEST_REST_SECONDS)
-
-    def _take_back(self, pod: Pod) -> None:
-        self._soon(pod, lambda: self._resizes.take_back(pod))
 
     def _soon(self, pod: Pod, write: Callable[[], object]) -> None:
         """Have a write run, now or later: the only one of its pod until it has ended."""
