@@ -124,7 +124,7 @@ class Measuring:
         self._lease = settings.control.lease
         self._pressure = settings.opportunistic.by_pressure
         self._metrics = UsageMetrics(registry)
-        self._warn: Callable[[str], None] = _say_nothing
+        self._warn: Callable[[str], None] = lambda _problem: None  # nobody writes events yet
         self.reader: UsageReader | None = None
         if usage.on:
 
@@ -208,10 +208,6 @@ def load_besides_pods_of(settings: Settings, measuring: Measuring, ledger: Ledge
     if not (usage.on and usage.avoid_load):
         return None
     return LoadBesidesPods(ledger, measuring.usage)
-
-
-def _say_nothing(problem: str) -> None:
-    """Drop a warning: nobody writes events yet."""
 
 
 def _source(usage: UsageSettings, api: Api, places: Places, *, pressure: bool) -> Source:
