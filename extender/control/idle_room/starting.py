@@ -1,11 +1,9 @@
 """Young regular pods: those that began within the window, or half a minute ago. No measurement holds them whole yet."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from extender.arrays import Floats
 from extender.cluster.ledger.layout import Layout
 from extender.cluster.model import Pod
 from extender.cluster.usage import Usage
@@ -22,16 +20,6 @@ _OLDER_IN_A_ROW = 32
 """After so many pods of a class that are older, all before them are."""
 
 
-@dataclass(slots=True)
-class _Candidates:
-    """Pods that may be young, with the row of the node of each, when it began, and what it needs."""
-
-    pods: list[Pod]
-    node: list[int]
-    began: list[float]
-    demand: list[Floats]
-
-
 def starting(
     backlog: Backlog, layout: Layout, measured: MeasuredUse, usage: Usage, expected: Expected | None = None
 ) -> Young:
@@ -46,31 +34,27 @@ def starting(
         return Young(nothing, nothing)
     earliest = min(measured.since[known].min(), measured.at[known].min() - RAMP_UP_SECONDS) - LATE_SECONDS
     candidates = _candidates(backlog, layout, earliest)
-    if not candidates.pods:
+    if not candidates:
         return Young(nothing, nothing)
-    rows, began = np.array(candidates.node, dtype=np.intp), np.array(candidates.began)
+    rows = np.array([layout.rows[pod.node or ""] for pod in candidates], dtype=np.intp)
+    began = np.array([_began(pod) for pod in candidates])
     young = np.flatnonzero(~measured_whole(began, measured.since[rows], measured.at[rows]))
-    pods, demand = [candidates.pods[place] for place in young.tolist()], np.array(candidates.demand)[young]
+    pods = [candidates[place] for place in young.tolist()]
+    demand = layout.vectors(pod.demand for pod in pods)
     return Young.of(
         layout, rows[young], measured_of(pods, usage, layout), demand if expected is None else expected(pods, demand)
     )
 
 
-def _candidates(backlog: Backlog, layout: Layout, earliest: float) -> _Candidates:
+def _candidates(backlog: Backlog, layout: Layout, earliest: float) -> Sequence[Pod]:
     """Return the regular pods on nodes of the layout that began after `earliest`."""
-    candidates = _Candidates([], [], [], [])
     with backlog.lock:
-        for task_class in backlog.classes():
-            vector = None
-            for pod in began_after(task_class, earliest):
-                row = layout.rows.get(pod.node or "")
-                if row is not None and not pod.opportunistic:
-                    vector = layout.vector(pod.demand) if vector is None else vector
-                    candidates.pods.append(pod)
-                    candidates.node.append(row)
-                    candidates.began.append(_began(pod))
-                    candidates.demand.append(vector)
-    return candidates
+        return [
+            pod
+            for task_class in backlog.classes()
+            for pod in began_after(task_class, earliest)
+            if pod.node in layout.rows and not pod.opportunistic
+        ]
 
 
 def began_after(task_class: TaskClass, earliest: float) -> Iterator[Pod]:
