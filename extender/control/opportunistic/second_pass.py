@@ -209,6 +209,6 @@ def _as_planned(planned: Planned) -> Snapshot:
     if not len(assignments):
         return snapshot
     layout, in_flight = snapshot.layout, snapshot.in_flight.copy()
-    demand = np.array([layout.vector(classes[row].template.demand) for row in assignments.task_class.tolist()])
+    demand = layout.vectors(classes[row].template.demand for row in assignments.task_class.tolist())
     np.add.at(in_flight, assignments.node, demand)
     return replace(snapshot, in_flight=in_flight)
