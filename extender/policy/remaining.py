@@ -6,19 +6,12 @@ from numpy.typing import NDArray
 from extender.arrays import Floats
 
 
-def work_per_task(demand: Floats, duration: Floats, total: Floats) -> Floats:
-    """Return the work of one task of each stage [S]: its seconds x the sum of its demand / the cluster's total.
-
-    `demand` [S, R] with reading as disk-read, `duration` [S] seconds, `total` [R] the cluster's capacity. A dimension
-    that the cluster has none of or does not limit takes no part.
-    """
-    return np.asarray(work_by_resource(demand, duration, total).sum(axis=1))
-
-
 def work_by_resource(demand: Floats, duration: Floats, total: Floats) -> Floats:
     """Return how long one task of each stage keeps each resource of the whole cluster busy [S, R], in seconds.
 
-    Arguments as of `work_per_task`, which adds these up.
+    The sum over the resources is the work of a task: its seconds x the sum of its demand / the cluster's total.
+    `demand` [S, R] with reading as disk-read, `duration` [S] seconds, `total` [R] the cluster's capacity. A dimension
+    that the cluster has none of or does not limit takes no part.
     """
     per_unit = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(duration[:, np.newaxis] * demand * per_unit)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.arrays import Floats, Rows
-from extender.policy.remaining import remaining_work, work_per_task
+from extender.policy.remaining import remaining_work, work_by_resource
 from lab.sim.dag.executors import MOVE_SECONDS, NOWHERE, Choice, Executors, Rule
 from lab.sim.workloads.waves import REST
 
@@ -116,7 +116,8 @@ def _by_job(run: Executors, seconds: Floats) -> Floats:
 def _remaining(run: Executors) -> Floats:
     """Return the remaining work of each job [J], in seconds of all executors."""
     executors = np.array([float(len(run.at))])
-    return _by_job(run, work_per_task(np.ones((len(run.job), 1)), run.seconds[:, REST, -1], executors))
+    work = work_by_resource(np.ones((len(run.job), 1)), run.seconds[:, REST, -1], executors).sum(axis=1)
+    return _by_job(run, work)
 
 
 def _serve(run: Executors, free: Sequence[int], keys: Floats) -> Choice:

@@ -20,7 +20,7 @@ from extender.cluster.resources import (
     NETWORK_OUT_INDEX,
 )
 from extender.control.queues.tree import QueueTree
-from extender.policy.remaining import work_by_resource, work_per_task
+from extender.policy.remaining import work_by_resource
 from lab.sim.workloads.checks import refuse_malformed, refuse_misfits
 from lab.sim.workloads.names import stage_names
 from lab.sim.workloads.waves import Waves
@@ -164,6 +164,7 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
         copied = np.zeros_like(copied)
     whole, total = everywhere(demand, reading, copied * (output_copies - 1)), machines.total
     expected = np.array([stage.duration for stage in stages])
+    busy = work_by_resource(whole, expected, total)
     parents = [_rows(stage.parents, first_stage[job]) for job, stage in zip(job_of_stage, stages, strict=True)]
     durations = [stage.durations for job in workload.jobs for stage in job.stages]
     # 4. Who goes first, who starts together, and where to.
@@ -186,8 +187,8 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
         expected=expected,
         tasks=tasks,
         first_task=np.array([earlier for _, earlier in before], dtype=np.intp),
-        work=work_per_task(whole, expected, total),
-        busy=work_by_resource(whole, expected, total),
+        work=busy.sum(axis=1),
+        busy=busy,
         parents=parents,
         children=_children(parents),
         stage_place=np.array([place for place, _ in before], dtype=np.intp),

@@ -3,22 +3,18 @@ from numpy.testing import assert_allclose
 
 from extender.policy.barrier import last_before_barrier
 from extender.policy.locality import remote_factor
-from extender.policy.remaining import remaining_work, work_by_resource, work_per_task
+from extender.policy.remaining import remaining_work, work_by_resource
 
 
 def test_the_work_of_a_task_is_its_seconds_times_its_parts_of_the_cluster():
     demand = np.array([[2.0, 4.0], [1.0, 0.0]])
-    assert_allclose(work_per_task(demand, np.array([10.0, 30.0]), np.array([8.0, 16.0])), [10 * 0.5, 30 * 0.125])
+    work = work_by_resource(demand, np.array([10.0, 30.0]), np.array([8.0, 16.0]))
+    assert_allclose(work, [[10 * 0.25, 10 * 0.25], [30 * 0.125, 0.0]])
 
 
 def test_what_the_cluster_has_none_of_or_does_not_limit_is_no_work():
-    assert_allclose(work_per_task(np.array([[1.0, 1.0, 1.0]]), np.ones(1), np.array([4.0, 0.0, np.inf])), [0.25])
-
-
-def test_the_work_of_a_task_by_resource_adds_up_to_its_work():
-    demand, seconds, total = np.array([[2.0, 4.0, 1.0]]), np.array([10.0]), np.array([8.0, 16.0, np.inf])
-    assert_allclose(work_by_resource(demand, seconds, total), [[2.5, 2.5, 0.0]])
-    assert_allclose(work_by_resource(demand, seconds, total).sum(axis=1), work_per_task(demand, seconds, total))
+    work = work_by_resource(np.array([[1.0, 1.0, 1.0]]), np.ones(1), np.array([4.0, 0.0, np.inf]))
+    assert_allclose(work, [[0.25, 0.0, 0.0]])
 
 
 def test_the_remaining_work_of_a_job_is_that_of_all_its_tasks_that_have_not_ended():
