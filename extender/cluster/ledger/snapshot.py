@@ -232,11 +232,10 @@ def nominations_of(pods: Iterable[Pod], layout: Layout) -> Nominations:
             taking += [
                 (pod, layout.rows[name], counts.get(name, {}), beyond.get(name, {})) for name in {**counts, **beyond}
             ]
-    shape = (len(taking), len(layout.axis))
     return Nominations(
         uids=tuple(pod.uid for pod, *_ in taking),
         rows=read_only(np.array([row for _, row, *_ in taking], dtype=np.intp)),
         priorities=read_only(np.array([pod.priority for pod, *_ in taking], dtype=np.int64)),
-        demand=read_only(np.array([layout.vector(counts) for *_, counts, _ in taking]).reshape(shape)),
-        given=read_only(np.array([layout.vector(beyond) for *_, beyond in taking]).reshape(shape)),
+        demand=read_only(layout.vectors(counts for *_, counts, _ in taking)),
+        given=read_only(layout.vectors(beyond for *_, beyond in taking)),
     )
