@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from extender.arrays import Floats, short_of
+from extender.arrays import Floats
 from extender.cluster.ledger.snapshot import Snapshot
 from extender.cluster.model import Pod
 from extender.cluster.pods.opportunistic import ONLY
@@ -14,9 +14,9 @@ from extender.control.backlog.backlog import Backlog, PodPhase
 from extender.control.backlog.gangs import partial_gangs
 from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.promises import Promises
+from extender.control.release.node_room import has_room
 from extender.control.release.sending import COMPLETED, Release, Sender
 from extender.control.release.unanswered import Unanswered
-from extender.verdict import demand_on, room_for
 
 _MOST_FAILURES = 3
 """After so many releases that failed a nomination is given up, so that its room is free."""
@@ -129,7 +129,7 @@ def _unfinished(
     tried = [pod for pod in able if writes.failures(pod.uid) < _MOST_FAILURES]
     # 2. Complete those whose node still has room, and whose gang starts whole.
     kept = [pod for pod in tried if pod.nominated == pod.promised and pod.uid not in promises.broken]
-    fitting = [pod for pod in kept if _fits(backlog, snapshot, pod)]
+    fitting = [pod for pod in kept if has_room(backlog, snapshot, pod, pod.promised)]
     partial = partial_gangs(backlog, fitting)
     to_complete = [pod for pod in fitting if pod.identity.group not in partial]
     completed = {pod.uid for pod in to_complete}
@@ -160,7 +160,7 @@ def _stale(backlog: Backlog, snapshot: Snapshot, flights: set[str], promises: Pr
     stays = {pod.uid for pod in pending if not pod.unschedulable and pod.uid not in promises.broken}
     for pod in sorted(pending, key=lambda pod: (-pod.priority, pod.uid in stays, bool(pod.identity.group))):
         more = given_back.get(pod.promised, np.zeros(len(snapshot.layout.axis)))
-        if pod.uid not in stays or not _fits(backlog, snapshot, pod, more):
+        if pod.uid not in stays or not has_room(backlog, snapshot, pod, pod.promised, more):
             stale.append(pod)
             given_back[pod.promised] = more + snapshot.layout.vector(pod.counted)
     return stale
@@ -170,13 +170,3 @@ def _nominated_by_us(pod: Pod) -> bool:
     """Say whether the pod's nomination is by us; so is one that went with a try that ended in an error."""
     node = pod.awaited if pod.errored and not pod.opportunistic else pod.nominated
     return pod.promised is not None and node == pod.promised
-
-
-def _fits(backlog: Backlog, snapshot: Snapshot, pod: Pod, more: Floats | float = 0.0) -> bool:
-    """Say whether the node that a pod was promised has room for it, with so much `more` [R] of what others were."""
-    node = pod.promised or ""
-    row, known_node = snapshot.layout.rows.get(node), backlog.nodes.get(node)
-    if row is None or known_node is None or not known_node.allows(pod.constraints):
-        return False
-    demand = demand_on(snapshot.layout, pod)
-    return not short_of(room_for(snapshot, pod)[row] + more, demand if demand.ndim == 1 else demand[row]).any()

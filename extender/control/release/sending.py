@@ -8,9 +8,11 @@ from typing import Protocol
 import structlog
 
 from extender.cluster.model import Pod
+from extender.cluster.pods.reading import taken
 from extender.cluster.resources import MEMORY_INDEX
 from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.resizing import is_lasting
+from extender.control.release.node_room import has_room
 from extender.control.release.write_order import WriteOrder
 from extender.errors import ClusterError
 
@@ -19,6 +21,9 @@ OPPORTUNISTIC, ROOM_FOR_ALL = "opportunistic", "room-for-all"
 
 _CLEAR_SECONDS = 15.0
 """A pod whose nomination is being cleared is left alone for so long, or until the watch shows a change of it."""
+
+_TAKEN_SECONDS = 1.0
+"""A pod whose room others took before its gate was gone is left alone for so long: by then its nomination shows."""
 
 log = structlog.get_logger()
 
@@ -181,6 +186,8 @@ class Sender:
 
     def _release(self, release: Release, now: float, claim: float | None) -> None:
         pod = release.pod
+        if self._is_over(pod, claim) or self._is_taken(release, now):
+            return
         if not self._written(release, now, claim, lambda: self._writer.release(pod)):
             return
         waited = max(now - pod.created, 0.0)
@@ -198,6 +205,23 @@ class Sender:
             waited_seconds=round(waited, 3),
             **_locality_of(release),
         )
+
+    def _is_taken(self, release: Release, now: float) -> bool:
+        """Say whether others took the room of a release since the plan: then kube-scheduler would refuse the pod.
+
+        It keeps its gate, and a later step clears its nomination. A pod of a gang goes where the others have gone.
+        """
+        pod, node = self._as_sent(release), release.pod.nominated or release.node
+        if node is None or pod.identity.group:
+            return False
+        snapshot = self._cluster.snapshot()
+        own = taken(pod, node, snapshot.layout.rows)[node] if self._cluster.ledger.flies(pod.uid) else {}
+        if has_room(self._backlog, snapshot, pod, node, snapshot.layout.vector(own)):
+            return False
+        self._backlog.claim(pod.uid, now + _TAKEN_SECONDS)
+        self._cluster.ledger.forget(pod.uid)
+        log.info("not released", pod=f"{pod.namespace}/{pod.name}", node=node, reason="others took its room")
+        return True
 
     def clear(self, pod: Pod, now: float) -> None:
         """Take our nomination off a pod."""

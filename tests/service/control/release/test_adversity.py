@@ -85,6 +85,20 @@ class TestRefusedWrites:
         uid = next(iter(scene.cluster.backlog.writes.backoff))
         assert scene.cluster.backlog.writes.backoff[uid] == scene.now + 10.0 + 1.0
 
+    def test_a_pod_whose_room_others_take_before_its_gate_is_gone_keeps_the_gate_until_there_is_room(self):
+        scene = taken_between_writes(pod("late"))
+        assert scene.released() == []
+        scene.run_soon = lambda write: write()
+        scene.step(1)
+        assert scene.told_to("clear") == [("clear", "late")]
+        scene.end("other")
+        scene.step()
+        assert scene.released() == ["late"]
+
+    def test_a_pod_of_a_gang_goes_though_its_room_was_taken(self):
+        scene = taken_between_writes(pod("late", group="g", least=1))
+        assert scene.released() == ["late"]
+
     def test_a_clock_that_is_set_back_frees_what_was_claimed(self):
         scene = Scene(node("n1"))
         scene.see(pod("a"))
@@ -104,6 +118,20 @@ class TestRefusedWrites:
         scene.step(1)
         scene.step(1)
         assert scene.released() == ["x", "y"]
+
+
+def taken_between_writes(waiting):
+    """Return a scene in which another pod takes a pod's room between its nomination and its release."""
+    scene, writes = Scene(node("n1", cpu=100)), []
+    scene.see(waiting)
+    scene.run_soon = writes.append
+    scene.step()
+    writes.pop(0)()
+    assert scene.nominated() == {waiting.name: "n1"}
+    scene.see(pod("other", gates=(), node="n1"))
+    while writes:
+        writes.pop(0)()
+    return scene
 
 
 class TestBlindness:
