@@ -163,6 +163,9 @@ class Waker:
         self._run_soon(lambda: self._write(pod))
 
     def _write(self, pod: Pod) -> None:
+        position = self._backlog.find(pod.uid)
+        if position is None or position[1] is not PodPhase.UNGATED:
+            return  # an event was faster
         try:
             if self._leads():
                 self._alarm.wake(pod)

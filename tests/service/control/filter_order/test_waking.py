@@ -26,10 +26,13 @@ class Night:
         self.waker = Waker(
             self.backlog,
             self,
-            lambda write: write(),
+            lambda write: self.run_soon(write),
             lambda: self.leading,
             WakePolicy(**{"grace_seconds": 0.1, **calls}),
         )
+
+    def run_soon(self, write):
+        write()
 
     def see(self, seen):
         self.backlog.apply(PodSeen(seen), self.now)
@@ -55,6 +58,17 @@ def test_the_oldest_refused_pods_are_woken_as_many_as_have_their_turn():
     night = Night(*(refused(f"p{n}") for n in range(3)))
     assert night.step(2) == []
     assert night.step(2, 0.1) == ["p0", "p1"]
+
+
+def test_a_pod_that_has_its_node_before_its_call_is_written_is_not_written_to():
+    night, writes = Night(refused("early"), refused("late")), []
+    night.run_soon = writes.append
+    night.step(2)
+    night.step(2, 0.1)
+    night.see(refused("early", node="n1", version=2))
+    for write in writes:
+        write()
+    assert night.woken == ["late"]
 
 
 def test_of_many_refused_pods_as_many_are_looked_at_as_have_their_turn():
