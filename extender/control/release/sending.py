@@ -220,7 +220,7 @@ class Sender:
             return False
         self._backlog.claim(pod.uid, now + _TAKEN_SECONDS)
         self._cluster.ledger.forget(pod.uid)
-        log.info("not released", pod=f"{pod.namespace}/{pod.name}", node=node, reason="others took its room")
+        log.info("not released", pod=pod.full_name, node=node, reason="others took its room")
         return True
 
     def clear(self, pod: Pod, now: float) -> None:
