@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,6 +38,8 @@ _MOST_IDLE_CONNECTIONS = 100
 the next call opens another. The client's own number is 5 for each core of the machine."""
 _FAILURES = (ApiException, ConfigException, urllib3.exceptions.HTTPError, OSError, ValueError)
 """What a call may raise. A token that is just being rotated is a ConfigException or makes a ValueError of a header."""
+_CLIENT_NAMES = re.compile(r"HTTPS?Connection(Pool)?\(host=.*?\): |\[Errno -?\d+\] ")
+"""What urllib3 and Python put before the words of an error."""
 _UNREADABLE = (ConfigException, OSError, ValueError, TypeError, AttributeError, RecursionError, yaml.YAMLError)
 """What reading a kubeconfig may raise, whatever stands in the file."""
 
@@ -141,7 +144,7 @@ class Api:
             reply: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=limits).response
         except _FAILURES as error:
             traceback.clear_frames(error.__traceback__)  # those of urllib3 keep the error, and all who call
-            raise ClusterError(f"{method} {path}: {_in_words(error)}") from None
+            raise ClusterError(f"{method} {self._api.configuration.host}{path}: {in_words(error)}") from None
         if reply.status >= 300:
             text = whole(reply, f"{method} {path}: {reply.status} {reply.reason}").decode(errors="replace")
             text = _one_line(text)[:600]
@@ -155,10 +158,13 @@ def _trim_token(headers: dict[str, str]) -> None:
         headers["authorization"] = headers["authorization"].strip()
 
 
-def _in_words(error: Exception) -> str:
-    """Return what went wrong, without the token: a header that cannot be sent is quoted as it is."""
+def in_words(error: Exception) -> str:
+    """Return why a call failed, without names of the client, and without the token, which a header's error quotes."""
     text = _one_line(str(error))
-    return "the token is not text on one line" if text.startswith("Invalid header value") else text
+    if text.startswith("Invalid header value"):
+        return "the token is not text on one line"
+    question = "; is a server there?" if isinstance(error, urllib3.exceptions.NewConnectionError) else ""
+    return _CLIENT_NAMES.sub("", text) + question
 
 
 def _one_line(text: str) -> str:

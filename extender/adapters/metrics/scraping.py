@@ -7,7 +7,7 @@ from typing import Any
 import urllib3
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender.adapters.kube.api import Api, whole
+from extender.adapters.kube.api import Api, in_words, whole
 from extender.cluster.resources import LARGEST
 from extender.errors import ClusterError
 
@@ -82,7 +82,7 @@ def said_at(url: str, path: str) -> tuple[str, str]:
         reply = urllib3.request("GET", f"{url}/{path}", timeout=_SECONDS, retries=False, preload_content=False)
         text = whole(reply, url).decode(errors="replace")
     except (urllib3.exceptions.HTTPError, ValueError) as error:
-        raise ClusterError(f"{url}: {error}") from None
+        raise ClusterError(f"{url}: {in_words(error)}") from None
     if reply.status != 200:
         raise ClusterError(f"{url}/{path}: {reply.status}")
     return url, text

@@ -655,11 +655,13 @@ def test_a_page_of_a_proxy_and_a_failure_of_tls_are_told_in_one_line():
         assert len(str(failed.value).splitlines()) == 1
 
 
-def test_a_server_that_is_not_there_is_a_cluster_error():
+def test_a_server_that_is_not_there_is_named_without_words_of_the_client():
     with served(reply(200, b"{}")) as api:
         pass
-    with pytest.raises(ClusterError, match="GET /version"):
+    with pytest.raises(ClusterError) as failed:
         api.get("/version")
+    why = "Failed to establish a new connection: Connection refused; is a server there?"
+    assert str(failed.value) == f"GET {api._api.configuration.host}/version: {why}"
 
 
 def test_a_server_that_hangs_is_a_cluster_error():

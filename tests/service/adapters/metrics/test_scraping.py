@@ -18,6 +18,13 @@ def test_an_address_that_is_none_is_a_cluster_error():
             by_address(address)
 
 
+def test_an_address_at_which_nobody_listens_is_named_once():
+    with pytest.raises(ClusterError) as failed:
+        by_address("http://127.0.0.1:1")
+    why = "Failed to establish a new connection: Connection refused; is a server there?"
+    assert str(failed.value) == f"http://127.0.0.1:1: {why}"
+
+
 @pytest.mark.parametrize("changes", [{"status": {"phase": "Pending"}}, {"spec": {"containers": [{}]}}])
 def test_pods_that_do_not_run_or_serve_no_extender_are_not_asked(changes):
     assert of_pods(Server(), [{**SERVES, **changes}]) == []
