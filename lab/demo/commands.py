@@ -32,7 +32,7 @@ def _picture(_context: click.Context, _option: click.Parameter, path: Path | Non
 @click.command()
 @click.option("--nodes", type=click.IntRange(1, 1000), help="How many nodes.  [default: 20; quick: 10]")
 @click.option("--pods", type=click.IntRange(1, 20_000), help="How many pods.  [default: 900; quick: 120]")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What the workload is drawn by.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="The seed of the workload.")
 @click.option(
     "--seeds", default=1, show_default=True, type=click.IntRange(1, 100), help="How many seeds, from --seed on."
 )

@@ -89,7 +89,7 @@ def tetris(**given: Any) -> None:  # noqa: ANN401 - click's own
 @click.argument("workload", type=click.Choice(("suite", "facebook")))
 @click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), help="How many seeds, from 0 on.")
 @click.option("--trials", default=40, show_default=True, type=click.IntRange(1), help="How many sets of values.")
-@click.option("--search-seed", default=1, show_default=True, type=click.IntRange(0), help="What the search draws by.")
+@click.option("--search-seed", default=1, show_default=True, type=click.IntRange(0), help="The seed of the search.")
 @json_option
 @click.option("--out", type=_FILE, help="Also write the result, and how it came about, to this file.")
 @traces_option
@@ -174,7 +174,7 @@ def _real(*, quick: bool, seed: int) -> "Section":
 
 @experiment.command()
 @click.option("--quick", is_flag=True, help="Few short pods, over a minute: to see that it works, not to quote.")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What the workload is drawn by.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="The seed of the workload.")
 @click.option("--rounds", default=1, show_default=True, type=click.IntRange(1), help="How many seeds, from that on.")
 @click.option("--plain-stock", is_flag=True, help="Also a default scheduler that is not told where blocks are.")
 @json_option

@@ -54,17 +54,21 @@ def packing() -> None:
     help="Percent of the tasks that may find no place.",
 )
 @click.option(
-    "--mu", default=1, show_default=True, type=click.IntRange(1), help="How many nodes the compacted size may be off."
+    "--mu", default=1, show_default=True, type=click.IntRange(1), help="By how many nodes the answer may be off."
 )
 @click.option(
-    "--trials", default=11, show_default=True, type=click.IntRange(1, 1000), help="Permutations of the nodes."
+    "--trials",
+    default=11,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="How many random orders of the nodes to try.",
 )
 @click.option(
     "--unit",
     default=10.0,
     show_default=True,
     type=NumberRange(0, 100, min_open=True),
-    help="How large the unit is that fills holes, in percent of what --unit-of says.",
+    help="The size of the unit that fills holes, in percent of what --unit-of says.",
 )
 @click.option(
     "--unit-of",
@@ -73,7 +77,7 @@ def packing() -> None:
     type=click.Choice(("median", "node", "tasks")),
     help="The median node; each node itself; or this percentile of what tasks ask for.",
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of what is drawn.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="The seed of all random numbers.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of words.")
 @click.option("--report", "file", type=ReportFile(), help="Also write a report with plots: one HTML file.")
 def report(

@@ -57,7 +57,12 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
 
 @click.command()
 @click.option(
-    "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="What can be named below."
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list,
+    help="List the workloads, machines and policies that the options below accept.",
 )
 @click.option(
     "--schema",
@@ -65,24 +70,24 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     is_eager=True,
     expose_value=False,
     callback=_schema,
-    help="Print the JSON Schema of a line of such a file, and end.",
+    help="Print the JSON Schema of a line of a workload or machines file.",
 )
 @click.option(
     "--workload",
     required=True,
     metavar="SPEC|FILE",
-    help="What is replayed: see --list; or a .jsonl, .csv or .json file.",
+    help="The workload: a name from --list, or a .jsonl, .csv or .json file.",
 )
 @click.option(
     "--policy",
     "policies",
     metavar="NAME[,NAME...]",
-    help="Who schedules it; see --list.  [default: kube-default,dovetail; on a recording's machines recorded, too]",
+    help="Schedulers, from --list.  [default: kube-default,dovetail; on a recording's machines also recorded]",
 )
 @click.option(
     "--machines",
     metavar="SPEC|FILE",
-    help="On what; see --list; or a .jsonl file.  [default with a recording: recorded; else required]",
+    help="The machines: a name from --list, or a .jsonl file.  [default with a recording: recorded; else required]",
 )
 @click.option(
     "--settings",
@@ -95,7 +100,7 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     "changes",
     multiple=True,
     metavar="KEY=VALUE[,VALUE...]",
-    help="One key of the settings, as in policy.fairness=0.5; several values: `dovetail` and `graphene` run with each.",
+    help="One key of the settings: policy.fairness=0.5. With several values `dovetail` and `graphene` run with each.",
 )
 @click.option(
     "--know",
@@ -103,8 +108,8 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     show_default=True,
     type=NumberRange(0, 1),
     metavar="PART",
-    help="How much schedulers know of durations. 0.5: what they expect of a stage is wrong by a drawn factor between "
-    "0.5 and 2; 0: they expect the same of all. Tasks take as long as they take.",
+    help="How much schedulers know of durations. 0.5: what they expect of a stage is wrong by a random factor between "
+    "0.5 and 2; 0: they expect the same of all.",
 )
 @click.option(
     "--know-demands",
@@ -113,8 +118,8 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     type=NumberRange(1e-6, 1),
     metavar="PART",
     help="How much schedulers know of demands. 0.5: what a stage declares of CPU, of memory, and of disk and network "
-    "is each wrong by a drawn factor between 0.5 and 2. Tasks use what the workload says; memory that is not there "
-    "kills.",
+    "is each wrong by a random factor between 0.5 and 2. Tasks use what the workload says; where memory runs out, a "
+    "task is killed.",
 )
 @click.option(
     "--estimate",
@@ -126,16 +131,16 @@ def _schema(context: click.Context, _option: click.Parameter, name: str | None) 
     "--tail",
     type=NumberRange(1, min_open=True),
     metavar="SHAPE",
-    help="Each task takes a drawn number of times what the workload says, from a Pareto distribution of this shape "
-    "with a mean of 1; schedulers do not know. The smaller the shape, the longer the longest. Above 1.",
+    help="Multiply how long each task takes by a random number, from a Pareto distribution of this shape with a mean "
+    "of 1; schedulers do not know it. The smaller the shape, the longer the longest task. Above 1.",
 )
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What is drawn is drawn by this.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="The seed of all random numbers.")
 @click.option(
     "--heartbeat",
     default=3.0,
     show_default=True,
     type=NumberRange(0),
-    help="Seconds between two plans; 0: whenever something happens, as always with a recording unless it is given.",
+    help="Seconds between two plans; 0: a plan whenever something happens, which is the default with a recording.",
 )
 @click.option(
     "--loss",

@@ -35,7 +35,7 @@ def drain(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Take Dovetail's hands off every waiting pod, before it is removed.
+    """Release every pod that Dovetail holds, before Dovetail is removed.
 
     Removes the admission policy that gates pods, then the gate dovetail.dev/hold from every pod and our nominations.
     Gates of others stay. Opportunistic pods that wait get their requests back; those that run are promoted or evicted.

@@ -17,12 +17,12 @@ from extender.app.commands.options import FILE, connection, exit_codes, settings
 @click.option(
     "--append",
     type=FILE,
-    help="Write to this file instead of standard output. One that is there is gone on with, and says what it missed.",
+    help="Write to this file instead of standard output. If the file exists, go on with it, and note what was missed.",
 )
 @click.option(
     "--anonymous",
     is_flag=True,
-    help="Give pseudonyms for names. Their key is not kept, so such a file cannot be gone on with.",
+    help="Write pseudonyms in place of names. Their key is not kept, so --append cannot go on with such a file.",
 )
 def record(*, kubeconfig: Path | None, context: str, config: Path | None, append: Path | None, anonymous: bool) -> None:
     """Write what a cluster does, until Ctrl-C: its nodes as they come and go, and each pod when it ends.

@@ -10,7 +10,7 @@ from extender.app.commands.options import FILE, exit_codes
 @click.command("validate-config", epilog=exit_codes("the file is valid", "it is not, or cannot be read"))
 @click.argument("file", type=FILE)
 def validate_config(file: Path) -> None:
-    """Check a settings file: names each wrong key, its value, and what is accepted. Warns of what is not meant so."""
+    """Check a settings file: name each wrong key, its value, and what is accepted; warn of likely mistakes."""
     from extender import settings
     from extender.control.queues.tree import QueueTree
 

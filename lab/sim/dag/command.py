@@ -14,10 +14,12 @@ _PLAIN_WIDTH = 100
 
 @click.command()
 @click.argument("workload", metavar="FILE|SPEC")
-@click.option("--job", "name", metavar="NAME", help="Which of its jobs.  [default: the only one]")
-@click.option("--machines", metavar="SPEC|FILE", help="On what, as for simulate; all of one shape.")
-@click.option("--share", type=click.IntRange(1), help="On so many of the machines; of executors for tpch:QUERY.")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="What is drawn is drawn by this.")
+@click.option("--job", "name", metavar="NAME", help="The job, if the workload has several.")
+@click.option("--machines", metavar="SPEC|FILE", help="The machines, as for simulate; all of one shape.")
+@click.option(
+    "--share", type=click.IntRange(1), help="How many of the machines (for tpch:QUERY, executors) the job may use."
+)
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="The seed of all random numbers.")
 @click.option(
     "--effort",
     type=click.IntRange(1),
@@ -58,7 +60,10 @@ def graph(
         title, names, (dag, shared) = workload, ["executors"], tpch.query(workload, folder, share or 10)
     else:
         if machines is None:
-            raise click.BadParameter("is missing; accepted: as for simulate", param_hint="--machines")
+            raise click.BadParameter(
+                "is missing; accepted: as for simulate, 10x16c64g,disk=800M,net=1250M for example",
+                param_hint="--machines",
+            )
         replayed, cluster = inputs_of(Run(workload, machines, "tetris", seed, traces=folder), Parameters())
         job = jobs.job_of(replayed.jobs, name)
         title = job.name
