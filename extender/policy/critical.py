@@ -59,4 +59,4 @@ def urgent(longest: Floats, work: Floats, left_seconds: float, *, taken: float) 
     order = np.argsort(-longest, kind="stable")
     first = np.zeros(len(late), dtype=np.bool_)
     first[order] = taken + np.cumsum(np.where(late, part, 0.0)[order]) <= _URGENT
-    return late & first
+    return np.asarray(late & first)
