@@ -207,12 +207,13 @@ class Sender:
         )
 
     def _is_taken(self, release: Release, now: float) -> bool:
-        """Say whether others took the room of a release since the plan: then kube-scheduler would refuse the pod.
+        """Say whether the room of a release has gone since the plan: then kube-scheduler would refuse the pod.
 
-        It keeps its gate, and a later step clears its nomination. A pod of a gang goes where the others have gone.
+        It keeps its gate, and a later step clears its nomination. A pod of a gang goes where the others have gone, and
+        one that others have nominated goes, as nobody would clear that.
         """
         pod, node = self._as_sent(release), release.pod.nominated or release.node
-        if node is None or pod.identity.group:
+        if node is None or pod.identity.group or pod.nominated not in (None, pod.promised):
             return False
         snapshot = self._cluster.snapshot()
         own = taken(pod, node, snapshot.layout.rows)[node] if self._cluster.ledger.flies(pod.uid) else {}
@@ -220,7 +221,7 @@ class Sender:
             return False
         self._backlog.claim(pod.uid, now + _TAKEN_SECONDS)
         self._cluster.ledger.forget(pod.uid)
-        log.info("not released", pod=pod.full_name, node=node, reason="others took its room")
+        log.info("not released", pod=pod.full_name, node=node, reason="its room has gone")
         return True
 
     def clear(self, pod: Pod, now: float) -> None:

@@ -95,6 +95,12 @@ class TestRefusedWrites:
         scene.step()
         assert scene.released() == ["late"]
 
+    def test_a_pod_that_others_have_nominated_for_a_full_node_is_released_in_its_turn(self):
+        scene = Scene(node("n1", cpu=100), node("n2", cpu=100))
+        scene.see(pod("other", gates=(), node="n1"), pod("a", nominated="n1"))
+        scene.step()
+        assert scene.released() == ["a"]
+
     def test_a_pod_of_a_gang_goes_though_its_room_was_taken(self):
         scene = taken_between_writes(pod("late", group="g", least=1))
         assert scene.released() == ["late"]
