@@ -37,7 +37,8 @@ class Policy:
     more than it costs all others (planner.overbooking; Graphene, 5); 0: none.
     `tail`: a job whose longest chain of stages takes at least this part of the time for which all that is left keeps
     the cluster busy goes before others (policy.critical), but for jobs so small that together they are at most the
-    part `small` of all work; infinite prefers none.
+    part `small` of all work; few long tasks that take as long as all that is left go before these. Infinite prefers
+    none.
     `locality_waits`: for how many seconds a job may be passed over until it starts on the rack of its input, beyond
     that, ... and in the end anywhere (Delay Scheduling); () for no waiting. Being passed over for others counts for at
     most `pass_counts` seconds (infinite: until the next plan); where room stays empty, all time counts. Tasks of at
