@@ -109,6 +109,7 @@ def _wait(room: MachineRoom, pods: Running, total: int, show: Show) -> None:
         room.check()
         show(finished, pods.running)
         if time.monotonic() - begun > _LONGEST_SECONDS:
-            raise ControlPlaneError(f"only {finished} of {total} pods had finished after {_LONGEST_SECONDS} s")
+            ended = f"only {finished} of {total} pods had finished after {_LONGEST_SECONDS} s"
+            raise ControlPlaneError(f"{ended}; run it alone on the machine, or with fewer --pods")
         time.sleep(_LOOK_SECONDS)
     show(finished, 0)

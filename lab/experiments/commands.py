@@ -208,7 +208,7 @@ def cluster(
     section = cluster_tables.section(finished_rounds)
     _show(_Result("A workload on a real cluster", cluster_tables.ABOUT, [section], ()), as_json=as_json, report=report)
     if any(len(seed.outcomes) < len(seed.observed) + len(seed.simulated) for seed in finished_rounds):
-        raise DovetailError("not every task has ended in time")
+        raise DovetailError("not every task has ended in time; run it alone on the machine, or on a faster one")
 
 
 @experiment.command()
@@ -315,7 +315,7 @@ def _show(result: _Result, *, as_json: bool, report: Path | None) -> None:
         page.write(report, result.title, result.about, result.sections, lines)
         click.echo(f"report: {report.resolve()}", err=as_json)
     if not result.sections or any(skipped.trace for skipped in result.skipped):
-        raise DovetailError("not everything could be run")
+        raise DovetailError("not everything could be run; the lines above say what was skipped, and why")
 
 
 def _print_json(sections: "Sequence[Section]") -> None:

@@ -40,5 +40,6 @@ def mean_seconds(client: ApiClient, manifests: Sequence[Manifest], way: str, sec
             calls.append(threads.submit(create, number))
         created = [call.result() for call in calls]
         if bindings.wait(seconds) is None:
-            raise ControlPlaneError(f"{bindings.missing} of {len(names)} pods were not bound after {seconds:.0f} s")
+            missing = f"{bindings.missing} of {len(names)} pods were not bound after {seconds:.0f} s"
+            raise ControlPlaneError(f"{missing}; run it alone on the machine")
     return fmean(bindings.bound[name] - at for name, at in zip(names, created, strict=True))
