@@ -99,8 +99,10 @@ class FilterOrder:
         is_last_word: bool = False,
     ) -> Standing | None:
         """Return where a pod may start by a plan; None where it may not, or where the next plan should say."""
-        # 1. It has a slot. There is none while all find room.
-        slot = None
+        # 1. It has a slot. There is none while all find room. A plan by which all do is over once too much has come.
+        slot, much_has_come = None, slots is not None and not slots.has_spare(self._backlog.arrived())
+        if slots is not None and not slots.leaves and much_has_come and not is_last_word:
+            return None
         if slots is not None and slots.by_class:
             slot = self._slot(slots, pod, task_class, snapshot.layout, fits)
         # 2. Or it could not use the turn that it had: it may start wherever no room is kept.
@@ -109,7 +111,7 @@ class FilterOrder:
         # 3. Or nobody is left waiting, nor will be, and it makes no difference where it starts, or with whom.
         if slot is None and not self._is_free(slots, pod, task_class, snapshot.layout):
             return None
-        if slot is None and slots is not None and not is_last_word and not slots.has_spare(self._backlog.arrived()):
+        if slot is None and much_has_come and not is_last_word:
             return None
         slot = slot or PlanSlot(-1)
         # 4. Note that it passes.

@@ -119,6 +119,20 @@ def test_where_more_has_come_than_half_of_what_the_last_plan_left_spare_a_new_pl
     assert asked.plans == 2
 
 
+def test_a_plan_by_which_all_find_room_gives_no_turns_once_there_are_more_than_find_room():
+    # 12 places: the plan knows 12 pods of `one` alone. Then as many of `two` come, before anybody is asked about.
+    asked = Asked(node("a", 1200), policy=FAIR)
+    asked.see(*(free(f"one-{n}", queue="one", job="one") for n in range(12)))
+    asked.planning.step()
+    asked.see(*(free(f"two-{n}", queue="two", job="two") for n in range(12)))
+    asked.beside = False
+    names = [f"{queue}-{n}" for queue in ("one", "two") for n in range(12)]
+    passed = [name for name in names if asked.ask(name) == "a"]
+    assert sum(name.startswith("one") for name in passed) == 6
+    assert len(passed) == 12
+    assert asked.plans <= 3
+
+
 @pytest.mark.parametrize(("size", "plans"), [(300, 2), (5000, 1)])
 def test_a_pod_that_fits_nowhere_at_all_keeps_nobody_waiting(size, plans):
     # 300 on a node of 400 may fit one day, 5,000 never: only by the former is somebody left behind.
