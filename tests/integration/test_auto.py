@@ -1,6 +1,8 @@
 """`order: auto` on a real control plane: pods are held only while somebody waits for room."""
 
+import os
 import random
+import signal
 import time
 import urllib.request
 from collections import Counter
@@ -22,6 +24,7 @@ from tests.integration.gating import (
     require_policies,
 )
 from tests.integration.history import History
+from tests.integration.test_killed import REPLICAS, released
 
 LEASE = {"seconds": 2, "renewSeconds": 1, "retrySeconds": 0.2}
 AUTO = {"order": "auto", "control": {"lease": LEASE}}
@@ -55,13 +58,13 @@ def held(client):
         return None
 
 
-def nodes():
-    return [builders.node(f"node-{number}", cpu=4) for number in range(NODES)]
+def nodes(**more):
+    return [builders.node(f"node-{number}", cpu=4, **more) for number in range(NODES)]
 
 
-def pods(space, prefix, count, *, seconds, **told):
+def pods(space, prefix, count, *, seconds, **more):
     return [
-        builders.pod(f"{prefix}-{number:03d}", namespace=space, cpu=1, duration=seconds, **told)
+        builders.pod(f"{prefix}-{number:03d}", namespace=space, duration=seconds, **{"cpu": 1, **more})
         for number in range(count)
     ]
 
@@ -167,12 +170,14 @@ def test_pods_that_were_held_before_an_upgrade_from_gates_are_released_in_their_
     assert (over, regated, rebound) == (set(), set(), set())
 
 
-def test_killed_at_random_nobody_is_lost_or_stuck(control_plane, space, tell):
-    client, draw, count = control_plane.client(), random.Random(8), 84
-    made = pods(space, "killed", count, seconds=3)
-    kills, gated = Counter(), 0
-    with auto_on(control_plane):
-        workload.create_nodes(client, nodes())
+def test_killed_and_paused_at_random_nobody_is_lost_stuck_or_released_twice(control_plane, space, tell):
+    # By network four pods fit on a node, by CPU eight: only Dovetail keeps the others off.
+    client, draw, count = control_plane.client(), random.Random(2), 84
+    sizes = {"cpu": "500m", "demand": {"network-in": 250}}
+    made = pods(space, "killed", count, seconds=3, **sizes)
+    kills, pauses, gated = Counter(), 0, 0
+    with auto_on(control_plane), control_on(control_plane, lease=LEASE, order="auto", name=REPLICAS[1]):
+        workload.create_nodes(client, nodes(capacity={"network-in": 1000}))
         with History(client, offers(client)) as history:
             workload.create_pods(client, made[:24])
             workload.wait_until(lambda: is_gated(client, space), 20, "new pods to be held")
@@ -182,7 +187,14 @@ def test_killed_at_random_nobody_is_lost_or_stuck(control_plane, space, tell):
                 if waves:
                     gated += sum(HOLD in gates(pod) for pod in workload.create_pods(client, waves.pop(0)))
                 time.sleep(draw.uniform(0.2, 3))
-                name = draw.choice(("dovetail-control", "dovetail"))
+                name = draw.choice((*REPLICAS, "dovetail"))
+                if name in REPLICAS and draw.random() < 0.25:
+                    pauses += 1
+                    pid = control_plane.pids[name]
+                    os.kill(pid, signal.SIGSTOP)
+                    time.sleep(draw.uniform(0.5, 4))
+                    os.kill(pid, signal.SIGCONT)
+                    continue
                 control_plane.kill(name)
                 kills[name] += 1
                 time.sleep(draw.uniform(0, 0.5))
@@ -191,13 +203,16 @@ def test_killed_at_random_nobody_is_lost_or_stuck(control_plane, space, tell):
             there, over = workload.phases(client), history.over
             regated, rebound = history.regated, history.rebound
         workload.wait_until(lambda: held(client) is False, 30, "new pods to pass")
+        twice = [uid for uid, times in released(control_plane).items() if times > 1]
 
-    tell(f"{count} pods, {gated} of them held, kills: {dict(kills)}; lost {count - len(there)}")
+    tell(f"{count} pods, {gated} of them held, kills: {dict(kills)}, {pauses} pauses; lost {count - len(there)}")
     assert len(there) == count
     assert set(there.values()) == {"Succeeded"}
     assert (over, regated, rebound) == (set(), set(), set())
+    assert twice == []
     assert 0 < gated < count
-    assert sum(kills.values()) >= 5
+    assert kills.keys() == {*REPLICAS, "dovetail"}
+    assert sum(kills.values()) + pauses >= 5
 
 
 def finished(client):

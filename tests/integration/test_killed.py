@@ -8,7 +8,7 @@ import time
 from collections import Counter
 
 from lab.controlplane import builders, workload
-from tests.integration.dovetail import BY_ORDER, control_on, dovetail_on, equal_nodes, offers
+from tests.integration.dovetail import control_on, dovetail_on, equal_nodes, offers
 from tests.integration.history import History
 
 LEASE = {"seconds": 2, "renewSeconds": 1, "retrySeconds": 0.2}
@@ -48,11 +48,10 @@ def released(control_plane):
     return found
 
 
-@BY_ORDER
-def test_killed_paused_and_restarted_at_random_it_loses_nothing_and_releases_nothing_twice(control_plane, tell, order):
+def test_killed_paused_and_restarted_at_random_it_loses_nothing_and_releases_nothing_twice(control_plane, tell):
     client, draw = control_plane.client(), random.Random(5)
     kills = pauses = 0
-    settings = {"order": order, "queues": QUEUES}
+    settings = {"order": "gates", "queues": QUEUES}
     with (
         dovetail_on(control_plane, settings=settings),
         control_on(control_plane, lease=LEASE, **settings),
