@@ -130,7 +130,7 @@ class Component:
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self.launch.context)
         )
         try:
-            with opener.open(request, timeout=2) as answer:
+            with opener.open(request, timeout=10) as answer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
