@@ -165,7 +165,7 @@ def _client(kubeconfig: Path) -> "ApiClient":
     try:
         api.check_version()
     except ClusterError as error:
-        raise ClusterError(f"{error}; {start}") from None
+        raise ClusterError(f"{start}: {error}") from None
     return rest.client(kubeconfig)
 
 

@@ -27,7 +27,7 @@ def test_without_a_playground_a_command_says_how_to_start_one(words, tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (KUBECONFIG, "GET /version: .* refused; start `dovetail playground` in another terminal"),
+        (KUBECONFIG, "^start `dovetail playground` in another terminal: GET http.*/version: .* refused"),
         ("[1", "is not a kubeconfig: it does not read as one; give another by --kubeconfig"),
         ("", "is not a kubeconfig: .* is empty; give another by --kubeconfig"),
     ],
