@@ -99,22 +99,21 @@ class FilterOrder:
         is_last_word: bool = False,
     ) -> Standing | None:
         """Return where a pod may start by a plan; None where it may not, or where the next plan should say."""
-        # 1. It has a slot. There is none while all find room. A plan by which all do is over once too much has come.
-        slot, much_has_come = None, slots is not None and not slots.has_spare(self._backlog.arrived())
-        if slots is not None and not slots.leaves and much_has_come and not is_last_word:
+        # 1. A plan that leaves nobody waiting is over once more has come than it surely has room for.
+        if slots is not None and not is_last_word and slots.is_over(self._backlog.arrived()):
             return None
+        # 2. It has a slot. There is none while all find room.
+        slot = None
         if slots is not None and slots.by_class:
             slot = self._slot(slots, pod, task_class, snapshot.layout, fits)
-        # 2. Or it could not use the turn that it had: it may start wherever no room is kept.
+        # 3. Or it could not use the turn that it had: it may start wherever no room is kept.
         if slot is None and self._backlog.missed_turn(pod.uid) and self._is_alone(pod, task_class, snapshot.layout):
             slot = _late_slot(slots, snapshot.layout, fits)
-        # 3. Or nobody is left waiting, nor will be, and it makes no difference where it starts, or with whom.
+        # 4. Or nobody is left waiting, nor will be, and it makes no difference where it starts, or with whom.
         if slot is None and not self._is_free(slots, pod, task_class, snapshot.layout):
             return None
-        if slot is None and much_has_come and not is_last_word:
-            return None
         slot = slot or PlanSlot(-1)
-        # 4. Note that it passes.
+        # 5. Note that it passes.
         if self._questions.note_passed(pod, task_class) and slot.level >= 0:
             self._placed(self._preferred_nodes.level_name(slot.level), slot.passed_over)
         if slot.level >= 0:

@@ -105,10 +105,10 @@ class PlanSlots:
     given: dict[str, PlanSlot] = field(default_factory=dict)
     _asked: dict[TaskClass, ClassSlots] = field(default_factory=dict)
 
-    def has_spare(self, arrived: Amounts) -> bool:
-        """Say whether all that has arrived since takes no more than a part of all that is spare."""
-        return all(
-            more <= SPARE_PART * self.spare.get(name, math.inf)
+    def is_over(self, arrived: Amounts) -> bool:
+        """Say whether it left nobody waiting, but `arrived` has since grown by more than a part of what was spare."""
+        return not self.leaves_hopeful and any(
+            more > SPARE_PART * self.spare.get(name, math.inf)
             for name, amount in arrived.items()
             if (more := amount - self.arrived.get(name, 0.0)) > 0
         )

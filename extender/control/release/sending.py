@@ -43,6 +43,11 @@ class Release:
     level: str = ""
     passed_over: float | None = 0.0
 
+    @property
+    def destination(self) -> str | None:
+        """The node to which the pod goes: kube-scheduler goes where it is nominated, by whomever."""
+        return self.pod.nominated or self.node
+
 
 class Writer(Protocol):
     """What writes to pods. Each call raises ClusterError, and changes nothing then, where the pod is another by now."""
@@ -97,9 +102,8 @@ class Sender:
 
     def _first_write(self, release: Release, now: float) -> Callable[[], None]:
         """Count a pod on its node; return what makes its first write."""
-        node = release.pod.nominated or release.node  # kube-scheduler goes where it is nominated, by whomever
         claim = self._writes.claim_on(release.pod.uid)
-        pod = self._as_sent(release)
+        pod, node = self._as_sent(release), release.destination
         self._cluster.ledger.promise(pod, node, self._cluster.flight_time(), preempts=release.how == PREEMPTING)
         if release.pod.opportunistic is not pod.opportunistic:
             return self._queued(release.pod, lambda: self._resize(release, now, claim))
@@ -186,12 +190,15 @@ class Sender:
 
     def _release(self, release: Release, now: float, claim: float | None) -> None:
         pod = release.pod
-        if self._is_over(pod, claim) or self._is_taken(release, now):
+        if self._is_over(pod, claim):
+            return
+        if self._has_lost_its_room(release):
+            self._keep_gate(release, now)
             return
         if not self._written(release, now, claim, lambda: self._writer.release(pod)):
             return
         waited = max(now - pod.created, 0.0)
-        node = pod.nominated or release.node  # as in `_first_write`
+        node = release.destination
         self._listener.note_release(release, node, waited)
         log.info(
             "released",
@@ -206,23 +213,25 @@ class Sender:
             **_locality_of(release),
         )
 
-    def _is_taken(self, release: Release, now: float) -> bool:
-        """Say whether the room of a release has gone since the plan: then kube-scheduler would refuse the pod.
+    def _has_lost_its_room(self, release: Release) -> bool:
+        """Say whether others took the room of a release since the plan: then kube-scheduler would refuse the pod.
 
-        It keeps its gate, and a later step clears its nomination. A pod of a gang goes where the others have gone, and
-        one that others have nominated goes, as nobody would clear that.
+        A pod of a gang goes where the others have gone, and one that others have nominated goes, as nobody would clear
+        that.
         """
-        pod, node = self._as_sent(release), release.pod.nominated or release.node
+        pod, node = self._as_sent(release), release.destination
         if node is None or pod.identity.group or pod.nominated not in (None, pod.promised):
             return False
         snapshot = self._cluster.snapshot()
         own = taken(pod, node, snapshot.layout.rows)[node] if self._cluster.ledger.flies(pod.uid) else {}
-        if has_room(self._backlog, snapshot, pod, node, snapshot.layout.vector(own)):
-            return False
+        return not has_room(self._backlog, snapshot, pod, node, snapshot.layout.vector(own))
+
+    def _keep_gate(self, release: Release, now: float) -> None:
+        """Leave a pod held that has lost its room; a later step clears its nomination."""
+        pod = release.pod
         self._backlog.claim(pod.uid, now + _TAKEN_SECONDS)
         self._cluster.ledger.forget(pod.uid)
-        log.info("not released", pod=pod.full_name, node=node, reason="its room has gone")
-        return True
+        log.info("not released", pod=pod.full_name, node=release.destination, reason="its room has gone")
 
     def clear(self, pod: Pod, now: float) -> None:
         """Take our nomination off a pod."""

@@ -7,6 +7,7 @@ from extender.arrays import Floats
 from extender.cluster.waiting import Waiting
 from extender.planner.tuning import Policy
 from extender.policy.critical import chain_seconds, critical, small, urgent
+from extender.policy.remaining import work_by_resource
 
 _ABOVE = 1e6
 """More than any two scores differ: at most 6 in alignment, and m x 6 x the number of classes in remaining work."""
@@ -34,9 +35,9 @@ def before_others(policy: Policy, waiting: Waiting, last: NDArray[np.bool_], tot
             level = np.unique(first, return_inverse=True)[1]
             before = _ABOVE * (level - level.max())[waiting.job]
         if np.isfinite(policy.tail):
-            alone = np.where(path > 0, 0.0, longest)
-            hurry = urgent(alone, jobs.work, waiting.left_seconds, taken=_long_part(waiting, total))
-            before[hurry[waiting.job]] = _ABOVE
+            without_chain = np.where(path > 0, 0.0, longest)
+            is_urgent = urgent(without_chain, jobs.work, waiting.left_seconds, taken=_long_part(waiting, total))
+            before[is_urgent[waiting.job]] = _ABOVE
     before[last] = _ABOVE
     return before
 
@@ -47,5 +48,4 @@ def _long_part(waiting: Waiting, total: Floats) -> float:
     if running is None or running.seconds is None:
         return 0.0
     is_long = (running.seconds >= waiting.left_seconds) & np.isfinite(running.seconds)
-    held = running.demand[is_long].sum(axis=0)
-    return float(np.divide(held, total, out=np.zeros_like(held), where=total > 0).sum())
+    return float(work_by_resource(running.demand[is_long], np.ones(is_long.sum()), total).sum())
