@@ -16,6 +16,7 @@ from extender.planner import Assignments
 from extender.policy.remaining import remaining_work
 from lab.sim.dag.job_orders import JobOrders
 from lab.sim.engine.assignment_check import CheckedAssignments, WaitingTasks, check_assignments
+from lab.sim.engine.job_backoff import JobBackoff
 from lab.sim.engine.machine_waves import waves_on
 from lab.sim.engine.open_classes import OpenClasses, as_served, open_classes_of
 from lab.sim.engine.outputs import OutputCopies
@@ -78,7 +79,7 @@ class StageBacklog:
         self.opened = np.full(stages, np.nan)
         self._next_task = table.first_task.copy()
         self._by_row: dict[int, deque[int]] = {}  # tasks that came back, or that waited for one task each
-        self._edges = TaskEdges(table)
+        self._edges, self._backoff = TaskEdges(table), JobBackoff(table)
         self._parents_left = np.array([len(parents) for parents in table.parents], dtype=np.int64)
         for child, parents in table.one_to_one.items():
             self._parents_left[child] -= len(parents)
@@ -93,6 +94,11 @@ class StageBacklog:
         if self._arrived == len(self._by_arrival) or self._arrived - self._ended_jobs >= self.table.at_once:
             return np.inf
         return float(self.table.arrives_at[self._by_arrival[self._arrived]])
+
+    @property
+    def next_event(self) -> float:
+        """When a job arrives, or lost tasks of a Job are made; infinite if neither is to come."""
+        return min(self.next_arrival, self._backoff.next_at)
 
     @property
     def classes(self) -> Rows:
@@ -112,7 +118,7 @@ class StageBacklog:
     @property
     def present(self) -> Counts:
         """How many tasks of each stage that is open have started, and not been lost [S]; of others, no matter what."""
-        return self.table.tasks - self._count
+        return self.table.tasks - self._count - self._backoff.missing
 
     @property
     def task_demand(self) -> Floats:
@@ -166,6 +172,7 @@ class StageBacklog:
         np.subtract.at(self._work, job, self._task_work[ends.stage])
         self._busy -= self._task_busy[ends.stage].sum(axis=0)
         self._hold_less(job, ends.job_demand, ends.opportunistic)
+        self._backoff.end(job)
         # 2. Stages of which every task has ended are over.
         np.add.at(self._ended, ends.stage, 1)
         if self._estimates is not None:
@@ -211,9 +218,23 @@ class StageBacklog:
         self._hold_less(job, amounts, np.ones(len(job), dtype=np.bool_))
         np.add.at(self.job_allocated.reshape(-1), _cells(job, len(amounts)), amounts.ravel())
 
-    def come_back(self, stage: Rows, task: Rows, node: Rows, amounts: Floats, opportunistic: Mask) -> None:
-        """Let tasks [A] wait again that ran on these nodes, their work lost; `amounts` [R, A] they hold no longer."""
+    def lose(self, stage: Rows, task: Rows, node: Rows, amounts: Floats, opportunistic: Mask, now: float) -> None:
+        """Note that tasks [A] on these nodes have lost their work; `amounts` [R, A] they hold no longer.
+
+        They wait again, those of Jobs when they are made.
+        """
         self._hold_less(self.table.job[stage], amounts, opportunistic)
+        there = ~self._backoff.lose(stage, task, node, now)
+        self._come_back(stage[there], task[there], node[there])
+
+    def make(self, now: float) -> bool:
+        """Let the tasks wait again that Jobs make at `now`; return whether there are any."""
+        if self._backoff.next_at > now + DONE_SECONDS:
+            return False
+        self._come_back(*self._backoff.made(now))
+        return True
+
+    def _come_back(self, stage: Rows, task: Rows, node: Rows) -> None:
         np.add.at(self._count, stage, 1)
         self.inputs.come_back(stage, task, node)
         for row, number in zip(stage.tolist(), task.tolist(), strict=True):
@@ -270,14 +291,16 @@ class StageBacklog:
             shuffled=None if self._shuffled is None else self._shuffled[classes.rows],
             order=None
             if self.orders is None
-            else self.orders.of(classes.rows, (self._count + self._edges.blocked)[classes.rows]),
+            else self.orders.of(
+                classes.rows, (self._count + self._backoff.missing + self._edges.blocked)[classes.rows]
+            ),
         )
 
     def _gang_least(self, stages: Rows) -> Counts:
         """Return how many tasks of each of these gangs must start with the next that does [G]."""
         table = self.table
         least = table.tasks if table.least is None else table.least
-        return np.maximum(least[stages] - (table.tasks[stages] - self._count[stages]), 0)
+        return np.asarray(np.maximum(least[stages] - self.present[stages], 0))
 
     @property
     def _open_now(self) -> OpenClasses:

@@ -176,9 +176,9 @@ class _Simulation:
 
     def step(self) -> bool:
         """Go to the next event and handle it; return False if none is left."""
-        # 1. Find the next event: an arrival, the end of a term of a task, or the time of the next plan.
+        # 1. Find the next event: a job or lost tasks come, the end of a term of a task, or the time of the next plan.
         world = self.world
-        event = min(world.backlog.next_arrival, world.tasks.next_at, world.next_change, self._again_at)
+        event = min(world.backlog.next_event, world.tasks.next_at, world.next_change, self._again_at)
         if not event < np.inf:
             self._check_done()
             return False
@@ -188,12 +188,12 @@ class _Simulation:
         # 3. Open the stages that waited for the ended tasks, and those of the jobs that have arrived. Machines change.
         if ends is not None:
             world.backlog.end(ends, now)
-        arrived = world.backlog.arrive(now)
+        came = world.backlog.arrive(now) | world.backlog.make(now)
         changed = world.change_nodes(now)
         if changed:
             self._empty = empty_snapshot(world.tasks.capacity, world.table.axis)
         # 4. Plan if anything has changed, or if the time has come; start what was decided.
-        if arrived or changed or ends is not None or self._again_at <= now + DONE_SECONDS:
+        if came or changed or ends is not None or self._again_at <= now + DONE_SECONDS:
             self._plan(now)
         # 5. Set the rates of all running tasks until the next event. Whom memory kills is seen a moment later.
         if world.share():

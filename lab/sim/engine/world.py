@@ -180,7 +180,7 @@ class World:
     @property
     def next_change(self) -> float:
         """When a machine comes, changes or goes; infinite if none does, or if there is no work left."""
-        left = self.running or self.backlog.count.any() or self.backlog.next_arrival < np.inf
+        left = self.running or self.backlog.count.any() or self.backlog.next_event < np.inf
         return self._changes[self._changed].at if left and self._changed < len(self._changes) else np.inf
 
     @property
@@ -281,7 +281,8 @@ class World:
         tasks = used.take_away(places, self.now)
         self._usage.record.lose(tasks, self.now, evicted=evicted)
         self.journal.lose(tasks.task, self.now)
-        self.backlog.come_back(tasks.stage, tasks.task, tasks.node, used.on_all_nodes(tasks), tasks.opportunistic)
+        amounts = used.on_all_nodes(tasks)
+        self.backlog.lose(tasks.stage, tasks.task, tasks.node, amounts, tasks.opportunistic, self.now)
         if not evicted:
             self.tasks.share(self.now)
 
@@ -308,7 +309,7 @@ class World:
     def _wait_again(self, lost: Ends, nodes: Rows) -> None:
         self.journal.lose(lost.task, self.now)
         regular = np.zeros(len(lost.stage), dtype=np.bool_)
-        self.backlog.come_back(lost.stage, lost.task, nodes, lost.job_demand, regular)
+        self.backlog.lose(lost.stage, lost.task, nodes, lost.job_demand, regular, self.now)
 
     def _begin_gangs(self, starts: Starts) -> None:
         """Hold tasks of gangs of which too few are there, and let gangs begin of which enough are."""

@@ -74,7 +74,8 @@ def jobs_of(ran: Ran) -> tuple[list[Job], Rows]:
             shapes[_shape(ran, row, gang=bool(ran.together[row]))].append(row)
         arrives_at = float(ran.created[rows].min())
         stages = [_stage(str(place), shape, ran.seconds[tasks]) for place, (shape, tasks) in enumerate(shapes.items())]
-        jobs.append(Job(name, arrives_at, stages, queue))
+        backs_off = all(ran.pods[row].owner_kind == "Job" for row in rows)
+        jobs.append(Job(name, arrives_at, stages, queue, backs_off=backs_off))
         order += [row for tasks in shapes.values() for row in tasks]
     return jobs, np.array(order, dtype=np.intp)
 

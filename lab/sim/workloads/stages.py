@@ -36,10 +36,10 @@ class StageTable:
     `demand` [S, R] and `reading` [S] as the scheduler sees them: in one bin, reading is part of the demand. `source`
     [S] is a row of SOURCES, `expected` [S] the seconds that the scheduler expects. `work` [S] is the work of one task
     (policy.remaining), `busy` [S, R] the seconds for which it keeps each resource busy. `children` and `parents` are
-    rows of stages. `job_place` [J] and `stage_place` [S] are places in the workload. `copies` has the blocks
-    [tasks, K] of the stages that declare them, `uses` what tasks use over time of those that say so. At most `at_once`
-    jobs are there at a time. `axis` [R] are the dimensions, `tree` the queues that
-    settings declare. `priority` [S] is that of a stage's pods, `gang` [S] says whose tasks start together (`least` [S]
+    rows of stages. `backs_off` [J] are Kubernetes Jobs (job_backoff.py). `job_place` [J] and `stage_place` [S] are
+    places in the workload. `copies` has the blocks [tasks, K] of the stages that declare them, `uses` what tasks use
+    over time of those that say so. At most `at_once` jobs are there at a time. `axis` [R] are the dimensions, `tree`
+    the queues that settings declare. `priority` [S] is that of a stage's pods, `gang` [S] says whose tasks start together (`least` [S]
     of them at first), `constraint` [S] is a row of `constraints` [K] and of `allowed` [K, N]: which machines a stage
     may go to at first (each None: there is no such thing). The output of stages that are `copied` [S] is written on
     `output_copies` machines. `one_to_one` has the parents of a stage for whose single tasks its own wait, `waves` what
@@ -51,6 +51,7 @@ class StageTable:
     job_queue: Rows
     job_stages: Counts
     job_place: Rows
+    backs_off: Mask
     queue_names: Sequence[str]
     queue_weight: Floats
     arrives_at: Floats
@@ -176,6 +177,7 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
         job_queue=np.array([queue_row[job.queue] for job in jobs], dtype=np.intp),
         job_stages=np.diff(first_stage),
         job_place=np.array(order, dtype=np.intp),
+        backs_off=np.array([job.backs_off for job in jobs], dtype=np.bool_),
         queue_names=queues,
         queue_weight=np.array([workload.weights.get(queue, 1.0) for queue in queues]),
         arrives_at=np.array([job.arrives_at for job in jobs]),

@@ -89,7 +89,8 @@ class Stage:
 class Job:
     """A DAG of stages; `parents` are indices into `stages`, parents before children.
 
-    Jobs of one `recurring` name are runs of the same; stages of one name in them are alike ("": it runs once).
+    Jobs of one `recurring` name are runs of the same; stages of one name in them are alike ("": it runs once). One that
+    `backs_off` is a Kubernetes Job: tasks that it loses come again later (engine/job_backoff.py), else at once.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Job:
     stages: Sequence[Stage]
     queue: str = "default"
     recurring: str = ""
+    backs_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,7 @@ def test_what_was_preempted_is_done_once_in_a_simulation_and_was_part_of_the_job
     replay = replay_of(file)
     assert [(job.arrives_at, job.stages[0].durations.tolist()) for job in replay.workload.jobs] == [(10.0, [20, 60])]
     assert [(job.arrives_at, job.stages[0].durations.tolist()) for job in replay.simulated.jobs] == [(10.0, [60])]
+    assert [job.backs_off for job in replay.simulated.jobs] == [True]
     assert any(note.startswith("1 pod had to go (preempted, evicted, node gone)") for note in replay.notes)
     assert [job.seconds for job in outcome(file, "recorded").jobs] == [120.0]
     assert [job.seconds for job in outcome(file, "kube-default").jobs] == [60.0]
