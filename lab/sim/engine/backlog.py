@@ -17,6 +17,7 @@ from extender.policy.remaining import remaining_work
 from lab.sim.dag.job_orders import JobOrders
 from lab.sim.engine.assignment_check import CheckedAssignments, WaitingTasks, check_assignments
 from lab.sim.engine.job_backoff import JobBackoff
+from lab.sim.engine.late_tasks import LateTasks
 from lab.sim.engine.machine_waves import waves_on
 from lab.sim.engine.open_classes import OpenClasses, as_served, open_classes_of
 from lab.sim.engine.outputs import OutputCopies
@@ -79,7 +80,7 @@ class StageBacklog:
         self.opened = np.full(stages, np.nan)
         self._next_task = table.first_task.copy()
         self._by_row: dict[int, deque[int]] = {}  # tasks that came back, or that waited for one task each
-        self._edges, self._backoff = TaskEdges(table), JobBackoff(table)
+        self._edges, self._backoff, self._late = TaskEdges(table), JobBackoff(table), LateTasks(table)
         self._parents_left = np.array([len(parents) for parents in table.parents], dtype=np.int64)
         for child, parents in table.one_to_one.items():
             self._parents_left[child] -= len(parents)
@@ -97,8 +98,8 @@ class StageBacklog:
 
     @property
     def next_event(self) -> float:
-        """When a job arrives, or lost tasks of a Job are made; infinite if neither is to come."""
-        return min(self.next_arrival, self._backoff.next_at)
+        """When a job arrives, or a task that is missing comes; infinite if none is to come."""
+        return min(self.next_arrival, self._late.next_at, self._backoff.next_at)
 
     @property
     def classes(self) -> Rows:
@@ -118,7 +119,7 @@ class StageBacklog:
     @property
     def present(self) -> Counts:
         """How many tasks of each stage that is open have started, and not been lost [S]; of others, no matter what."""
-        return self.table.tasks - self._count - self._backoff.missing
+        return self.table.tasks - self._count - self._missing
 
     @property
     def task_demand(self) -> Floats:
@@ -227,12 +228,19 @@ class StageBacklog:
         there = ~self._backoff.lose(stage, task, node, now)
         self._come_back(stage[there], task[there], node[there])
 
-    def make(self, now: float) -> bool:
-        """Let the tasks wait again that Jobs make at `now`; return whether there are any."""
-        if self._backoff.next_at > now + DONE_SECONDS:
+    def come(self, now: float) -> bool:
+        """Let the tasks wait that were missing and are there by `now`; return whether there are any."""
+        if min(self._late.next_at, self._backoff.next_at) > now + DONE_SECONDS:
             return False
+        for stage, task in self._late.come(now):
+            self._let(stage, [task], now)
         self._come_back(*self._backoff.made(now))
         return True
+
+    @property
+    def _missing(self) -> Counts:
+        """How many tasks of each stage that has begun are not there yet [S]."""
+        return self._late.missing + self._backoff.missing
 
     def _come_back(self, stage: Rows, task: Rows, node: Rows) -> None:
         np.add.at(self._count, stage, 1)
@@ -291,9 +299,7 @@ class StageBacklog:
             shuffled=None if self._shuffled is None else self._shuffled[classes.rows],
             order=None
             if self.orders is None
-            else self.orders.of(
-                classes.rows, (self._count + self._backoff.missing + self._edges.blocked)[classes.rows]
-            ),
+            else self.orders.of(classes.rows, (self._count + self._missing + self._edges.blocked)[classes.rows]),
         )
 
     def _gang_least(self, stages: Rows) -> Counts:
@@ -327,6 +333,9 @@ class StageBacklog:
         """Open a stage: all its tasks wait from now on, but for those that wait for a task each."""
         if stage in self._edges:
             self._let(stage, self._edges.begin(stage), now)
+            return
+        if stage in self._late:
+            self._late.begin(stage, now)
             return
         self._open = None
         self._count[stage] = self.table.tasks[stage]

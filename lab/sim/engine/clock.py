@@ -176,7 +176,7 @@ class _Simulation:
 
     def step(self) -> bool:
         """Go to the next event and handle it; return False if none is left."""
-        # 1. Find the next event: a job or lost tasks come, the end of a term of a task, or the time of the next plan.
+        # 1. Find the next event: a job or a missing task comes, a term of a task ends, or the time of the next plan.
         world = self.world
         event = min(world.backlog.next_event, world.tasks.next_at, world.next_change, self._again_at)
         if not event < np.inf:
@@ -188,7 +188,7 @@ class _Simulation:
         # 3. Open the stages that waited for the ended tasks, and those of the jobs that have arrived. Machines change.
         if ends is not None:
             world.backlog.end(ends, now)
-        came = world.backlog.arrive(now) | world.backlog.make(now)
+        came = world.backlog.arrive(now) | world.backlog.come(now)
         changed = world.change_nodes(now)
         if changed:
             self._empty = empty_snapshot(world.tasks.capacity, world.table.axis)

@@ -73,7 +73,10 @@ def jobs_of(ran: Ran) -> tuple[list[Job], Rows]:
         for row in sorted(rows, key=lambda row: (ran.bound[row], ran.node[row])):
             shapes[_shape(ran, row, gang=bool(ran.together[row]))].append(row)
         arrives_at = float(ran.created[rows].min())
-        stages = [_stage(str(place), shape, ran.seconds[tasks]) for place, (shape, tasks) in enumerate(shapes.items())]
+        stages = [
+            _stage(str(place), shape, ran.seconds[tasks], ran.created[tasks] - arrives_at)
+            for place, (shape, tasks) in enumerate(shapes.items())
+        ]
         backs_off = all(ran.pods[row].owner_kind == "Job" for row in rows)
         jobs.append(Job(name, arrives_at, stages, queue, backs_off=backs_off))
         order += [row for tasks in shapes.values() for row in tasks]
@@ -153,7 +156,7 @@ def _shape(ran: Ran, row: int, *, gang: bool) -> _Shape:
     return _Shape(pod.stage, tuple(ran.demand[row].tolist()), ran.constraints[row], pod.priority, group, least)
 
 
-def _stage(name: str, shape: _Shape, seconds: Floats) -> Stage:
+def _stage(name: str, shape: _Shape, seconds: Floats, comes: Floats) -> Stage:
     demand = np.array(shape.demand)
     reading, demand[DISK_READ_INDEX] = float(demand[DISK_READ_INDEX]), 0.0
     return Stage(
@@ -166,4 +169,5 @@ def _stage(name: str, shape: _Shape, seconds: Floats) -> Stage:
         priority=shape.priority,
         gang=shape.group != "",
         least=shape.least,
+        comes=comes if comes.any() else None,
     )

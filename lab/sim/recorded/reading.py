@@ -277,9 +277,9 @@ def _only(nodes: tuple[str, ...]) -> Constraints:
 
 
 def _anywhere(job: Job) -> Job:
-    """Return a job whose tasks may go to any node."""
+    """Return a job whose tasks are all there at once, and may go to any node."""
     constraints = Constraints(tolerations=(Toleration(operator="Exists"),))
-    return replace(job, stages=[replace(stage, constraints=constraints) for stage in job.stages])
+    return replace(job, stages=[replace(stage, constraints=constraints, comes=None) for stage in job.stages])
 
 
 def _of_the_rest(read: _Read, pods: Sequence[PodLine], services: Sequence[PodLine]) -> list[tuple[int, str]]:

@@ -39,12 +39,13 @@ class StageTable:
     rows of stages. `backs_off` [J] are Kubernetes Jobs (job_backoff.py). `job_place` [J] and `stage_place` [S] are
     places in the workload. `copies` has the blocks [tasks, K] of the stages that declare them, `uses` what tasks use
     over time of those that say so. At most `at_once` jobs are there at a time. `axis` [R] are the dimensions, `tree`
-    the queues that settings declare. `priority` [S] is that of a stage's pods, `gang` [S] says whose tasks start together (`least` [S]
-    of them at first), `constraint` [S] is a row of `constraints` [K] and of `allowed` [K, N]: which machines a stage
-    may go to at first (each None: there is no such thing). The output of stages that are `copied` [S] is written on
-    `output_copies` machines. `one_to_one` has the parents of a stage for whose single tasks its own wait, `waves` what
-    the tasks of a stage take by wave (of such a stage `durations` are the least). `runs` has the stages of one
-    name in all runs of a recurring job, for each of them.
+    the queues that settings declare. `priority` [S] is that of a stage's pods, `gang` [S] says whose tasks start
+    together (`least` [S] of them at first), `constraint` [S] is a row of `constraints` [K] and of `allowed` [K, N]:
+    which machines a stage may go to at first (each None: there is no such thing). The output of stages that are
+    `copied` [S] is written on `output_copies` machines. `one_to_one` has the parents of a stage for whose single tasks
+    its own wait, `waves` what the tasks of a stage take by wave (of such a stage `durations` are the least), `comes`
+    when the tasks of a stage come that do not all come at once. `runs` has the stages of one name in all runs of a
+    recurring job, for each of them.
     """
 
     job_names: Sequence[str]
@@ -84,6 +85,7 @@ class StageTable:
     allowed: Mask = field(default_factory=lambda: np.ones((0, 0), dtype=np.bool_))
     one_to_one: Mapping[int, Rows] = field(default_factory=dict)
     waves: Mapping[int, Waves] = field(default_factory=dict)
+    comes: Mapping[int, Floats] = field(default_factory=dict)
     runs: Mapping[int, Rows] = field(default_factory=dict)
 
     @cached_property
@@ -214,6 +216,7 @@ def table_of(workload: Workload, machines: Machines) -> StageTable:
             if stage.one_to_one
         },
         waves={row: stage.waves for row, stage in enumerate(stages) if stage.waves is not None},
+        comes={row: stage.comes for row, stage in enumerate(stages) if stage.comes is not None},
         runs=_runs([(job.recurring, stage.name) for job in jobs for stage in job.stages]),
     )
 

@@ -61,6 +61,7 @@ class Stage:
     there, and then begin (engine/gangs.py).
     `waves` say what tasks take by wave and by how many machines their job has (engine/machine_waves.py); `durations`
     are then the least of it (None: tasks take their `durations`).
+    `comes` [tasks] is how long after its stage may begin each task is there, in seconds (None: at once).
     """
 
     name: str
@@ -78,6 +79,7 @@ class Stage:
     least: int = 0
     one_to_one: tuple[int, ...] = ()
     waves: Waves | None = None
+    comes: Floats | None = None
 
     @property
     def tasks(self) -> int:
