@@ -177,6 +177,12 @@ def test_a_pod_that_stands_twice_in_a_recording_is_replayed_once(tmp_path):
     assert "Left out: 2 lines of pods that stand in the recording twice." in replay.notes
 
 
+def test_a_pod_is_there_when_it_was_created_not_with_the_first_of_its_job(tmp_path):
+    file = recording(tmp_path, pod("a", "j", 110, 110, 120, "n0"), pod("b", "j", 114, 114, 120, "n1"))
+    for policy in ("recorded", "kube-default", "dovetail"):
+        assert sorted(outcome(file, policy).tasks.started) == [10.0, 14.0], policy
+
+
 def test_pods_of_one_owner_that_come_much_later_are_another_job(tmp_path):
     pods = [pod("a", "j", 110, 112, 150, "n1"), pod("b", "j", 300, 301, 310, "n0")]
     jobs = replay_of(recording(tmp_path, *pods)).workload.jobs
