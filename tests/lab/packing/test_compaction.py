@@ -139,10 +139,9 @@ def test_first_fit_finds_the_first_prefix_that_holds_the_workload_when_each_is_t
 
 
 def test_a_packing_that_is_not_monotone_is_seen_by_its_neighbours():
-    founds = [
-        compact(drawn(seed, 80, 40, 8), Policy("arrival", "stock"), CompactionLimits(tau=0.0)) for seed in range(6)
-    ]
-    assert sum(found.disagree for found in founds if found is not None) > 0
+    found = compact(drawn(0, 80, 40, 8), Policy("arrival", "stock"), CompactionLimits(tau=0.0, trials=4))
+    assert found is not None
+    assert found.disagree > 0
 
 
 def test_trials_come_out_the_same_each_time():
