@@ -148,10 +148,10 @@ def test_a_tenant_s_quota_and_templates_that_carry_the_gate_keep_nobody_from_an_
     client = control_plane.client()
     enough = threading.Event()
 
-    def keep_creating(space, thread):
+    def keep_creating(space):
         number = 0
-        while not enough.is_set():
-            made = [builders.pod(f"again-{thread}-{number}", namespace=space, spec={"schedulingGates": [HOLD]})]
+        while not enough.wait(0.02):
+            made = [builders.pod(f"again-{number}", namespace=space, spec={"schedulingGates": [HOLD]})]
             workload.create_pods(client, made)
             number += 1
 
@@ -168,16 +168,14 @@ def test_a_tenant_s_quota_and_templates_that_carry_the_gate_keep_nobody_from_an_
             client,
             [builders.pod(name, namespace=capped, annotations=wanted, spec=specs[name], **nothing) for name in specs],
         )
-        creating = [threading.Thread(target=keep_creating, args=(stubborn, number)) for number in range(2)]
-        for thread in creating:
-            thread.start()
+        creating = threading.Thread(target=keep_creating, args=(stubborn,))
+        creating.start()
         try:
             workload.wait_until(lambda: worn(client)[(HOLD["name"],)] > 10, 20, "pods with the gate")
             told = drain("--yes", "--json")
         finally:
             enough.set()
-            for thread in creating:
-                thread.join()
+            creating.join()
 
         assert told["left"] == {}
         assert set(told["withoutRequests"]) == {f"{capped}/held", f"{capped}/runs"}
