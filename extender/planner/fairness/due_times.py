@@ -70,12 +70,15 @@ def due_times(policy: Policy, waiting: Waiting, fairness: Fairness, carried: Car
 def _queue_seconds(waiting: Waiting, fairness: Fairness) -> Floats:
     """Return for how long what each queue's jobs have left keeps its part of the cluster busy, times patience [Q].
 
-    `Jobs.work` adds up all resources; here the one of which a job's waiting tasks take most counts (DRF).
+    `Jobs.work` adds up all resources; here the one counts of which a job's waiting tasks take most, or where none wait
+    those that run (DRF).
     """
     jobs, each = waiting.jobs, fairness.takes * (waiting.count * waiting.duration)[:, np.newaxis]
-    of_jobs = sum_by(waiting.job, each, len(jobs.names))
-    all_resources, most_used = of_jobs.sum(axis=1), dominant(of_jobs)
-    ratio = np.divide(most_used, all_resources, out=np.ones(len(jobs.names)), where=all_resources > 0)
-    work = np.bincount(jobs.queue, weights=np.maximum(jobs.work * ratio, most_used), minlength=len(jobs.queue_weight))
+    waits = sum_by(waiting.job, each, len(jobs.names))
+    of_jobs = np.where(waits.any(axis=1, keepdims=True), waits, fairness.used)
+    all_resources = of_jobs.sum(axis=1)
+    ratio = np.divide(dominant(of_jobs), all_resources, out=np.ones(len(jobs.names)), where=all_resources > 0)
+    left = np.maximum(jobs.work * ratio, dominant(waits))
+    work = np.bincount(jobs.queue, weights=left, minlength=len(jobs.queue_weight))
     seconds = _PATIENCE * work / np.maximum(fairness.queues.part, _LEAST_PART)
     return np.asarray(np.minimum(seconds, _LONGEST_SECONDS))

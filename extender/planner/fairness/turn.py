@@ -25,7 +25,8 @@ class Fairness:
 
     Who is `in_line` is settled anew when somebody asks, in the queues where it may have changed; `changes` counts how
     often that was. `several`: whether more than one queue has or wants something. `due` [C]: since when a class is due,
-    infinite for those that are not (yet). `by_due` [Q]: the last start of the queue was of a class that was due.
+    infinite for those that are not (yet). `by_due` [Q]: the last start of the queue was of a class that was due. `used`
+    [J, R]: what jobs have, as parts of the cluster.
     """
 
     def __init__(self, policy: Policy, waiting: Waiting, total: Floats, takes: Floats) -> None:
@@ -36,18 +37,18 @@ class Fairness:
         if policy.sharing == SLOTS:
             total = np.where(np.arange(len(total)) == MEMORY_INDEX, total, 0.0)
         self.takes: Floats = shares.parts(takes, total)
-        self._used = shares.parts(jobs.allocated, total)
+        self.used: Floats = shares.parts(jobs.allocated, total)
         self._wanting = np.bincount(job, weights=left, minlength=len(jobs.names))
         active = (self._wanting > 0) | jobs.allocated.any(axis=1)
         self._fair = shares.fair_shares(jobs.queue, jobs.weight, jobs.queue_weight, active)
         self._queue_of, self._queue_of_jobs = jobs.queue.tolist(), jobs.queue
         queues = len(jobs.queue_weight)
-        of_jobs = sum_by(jobs.queue, self._used, queues)
+        of_jobs = sum_by(jobs.queue, self.used, queues)
         of_classes = sum_by(self.queue, self.takes * left[:, np.newaxis], queues)
         self.queues = QueueOrder(jobs, of_jobs, of_classes, kappa=policy.queue_kappa)
         self.several = self.queues.several
         self._jobs_of = rows_by(jobs.queue, queues) if self.several else []
-        self.owed = shares.owed(shares.dominant(self._used), self._fair)
+        self.owed = shares.owed(shares.dominant(self.used), self._fair)
         self.due: Floats = np.full(len(job), np.inf)
         self.by_due: Mask = np.zeros(queues, dtype=np.bool_)
         self._some_due = False
@@ -76,12 +77,12 @@ class Fairness:
 
     def checkpoint(self) -> Callable[[], None]:
         """Return what takes back all that is counted from now on."""
-        used, wanting, owed = self._used.copy(), self._wanting.copy(), self.owed.copy()
+        used, wanting, owed = self.used.copy(), self._wanting.copy(), self.owed.copy()
         due, by_due = self.due.copy(), self.by_due.copy()
         undo_queues = self.queues.checkpoint()
 
         def undo() -> None:
-            self._used[:], self._wanting, self.owed[:] = used, wanting.copy(), owed
+            self.used[:], self._wanting, self.owed[:] = used, wanting.copy(), owed
             self.set_due(due.copy(), by_due.copy())
             undo_queues()
             self._unsettled = None
@@ -134,7 +135,7 @@ class Fairness:
         queue, takes = self._queue_of[job], self.takes[task_class]
         had_nothing = self.owed.item(job) >= 1.0
         self._wanting[job] -= 1
-        used = self._used[job]
+        used = self.used[job]
         used += takes
         fair = self._fair.item(job)
         owed = (fair - shares.dominant_of_one(used)) / fair if fair > 0 else -np.inf

@@ -31,6 +31,14 @@ def test_of_work_in_several_resources_the_one_counts_of_which_a_job_takes_most()
     assert due(once(full, tasks((0, 1, (4, 4)), work=[30.0]), now=LATE)) == pytest.approx(120 + 2 * 20)
 
 
+def test_of_work_that_runs_the_resource_counts_of_which_its_job_holds_most():
+    # job1 runs, and nothing of it waits. It holds all CPUs and half of the memory, so of its 30 s 20 are of CPU. The
+    # waiting task of job0 takes 10 s of all CPUs.
+    full = cluster((4, 8), allocated=[[4, 4, *[0] * 4]])
+    waiting = tasks((0, 1, (4, 4)), (1, 0, (4, 4)), work=[0.0, 30.0], held=[[0] * 6, [4, 4, *[0] * 4]])
+    assert due(once(full, waiting, now=LATE)) == pytest.approx(120 + 2 * (10 + 20))
+
+
 def test_nobody_is_due_later_than_after_a_day_on_top():
     assert due(once(taken(4), tasks((0, 1, (4,)), work=[1e9]), now=LATE)) == 120 + 86_400
 
