@@ -14,7 +14,6 @@ from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.resizing import is_lasting
 from extender.control.release.node_room import has_room
 from extender.control.release.write_order import WriteOrder
-from extender.errors import ClusterError
 
 NOMINATED, COMPLETED, PREEMPTING, SCALE_UP = "nominated", "completed", "preempting", "scale-up"
 OPPORTUNISTIC, ROOM_FOR_ALL = "opportunistic", "room-for-all"
@@ -164,16 +163,14 @@ class Sender:
     def _written(
         self, release: Release, now: float, claim: float | None, write: Callable[[], None], *, demotes: bool = False
     ) -> bool:
-        """Write, if we still lead; say whether that went well. A pod whose write fails is left alone for a moment.
+        """Write, if it is not too late; say whether that went well. A pod whose write fails is left alone for a moment.
 
-        But not one that may not be made opportunistic, where that is what the write does: it waits as before. Nothing
-        is written once the pod's claim is over: the write has waited for too long.
+        But not one that may not be made opportunistic, where that is what the write does: it waits as before.
         """
         pod, begun = release.pod, time.monotonic()
         if self._is_over(pod, claim):
             return False
         try:
-            self._require_lead()
             write()
         except Exception as error:  # whatever it is: the pod must not stay claimed without a word
             if demotes and is_lasting(error):
@@ -248,7 +245,6 @@ class Sender:
             return
         begun = time.monotonic()
         try:
-            self._require_lead()
             write(pod)
             log.info(message, pod=pod.full_name, node=pod.promised)
         except Exception as error:  # as above
@@ -286,15 +282,20 @@ class Sender:
         return run
 
     def _is_over(self, pod: Pod, claim: float | None) -> bool:
-        """Say whether a pod is no longer claimed for a write, or was claimed anew for another."""
-        over = claim is None or self._writes.claim_on(pod.uid) != claim
-        if over:
-            log.info("write dropped", pod=pod.full_name, reason="its turn is over")
-        return over
+        """Say whether nothing is to be written to a pod: it is not claimed for it any more, or we do not lead.
 
-    def _require_lead(self) -> None:
-        if not self._cluster.leads():
-            raise ClusterError("the Lease is no longer ours")
+        Where we do not lead that is no failure of the pod: if we lead again, it goes at once.
+        """
+        over = claim is None or self._writes.claim_on(pod.uid) != claim
+        if not over and self._cluster.leads():
+            return False
+        if not over:
+            self._backlog.put_back(pod.uid)
+            if not pod.identity.group:  # as where a write fails
+                self._cluster.ledger.forget(pod.uid)
+        reason = "its turn is over" if over else "the Lease is no longer ours"
+        log.info("write dropped", pod=pod.full_name, reason=reason)
+        return True
 
 
 def _locality_of(release: Release) -> dict[str, str | float]:

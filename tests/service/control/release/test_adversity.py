@@ -50,6 +50,22 @@ class TestRefusedWrites:
             scene.step(1)
         assert len(scene.written) - before <= 2 * 600 / 60 + 2, "two writes a minute"
 
+    def test_pods_whose_writes_came_too_late_for_the_lease_go_at_once_when_it_is_ours_again(self):
+        scene = Scene(node("n1", cpu=1_000))
+        scene.see(*(pod(f"p{n}") for n in range(4)))
+        queued = []
+        for _ in range(6):
+            scene.run_soon = queued.append
+            scene.step(1)
+            scene.leading = False
+            while queued:
+                queued.pop(0)()
+            scene.leading = True
+        assert scene.written == []
+        scene.run_soon = lambda write: write()
+        scene.step(0.1)
+        assert sorted(scene.released()) == ["p0", "p1", "p2", "p3"]
+
     def test_a_nomination_that_cannot_be_cleared_is_tried_ever_more_rarely(self):
         scene = Scene(node("n1", cpu=100))
         scene.see(pod("bad"))
