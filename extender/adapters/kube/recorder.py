@@ -20,6 +20,10 @@ _WAITING = 1_000
 _REMEMBERED = 10_000
 _WARNINGS_PER_SECOND = 1.0
 _MOST_WARNINGS_AT_ONCE = 10.0
+_TRIES = 12
+_LONGEST_PAUSE_SECONDS = 10.0
+"""An event that does not reach the API server is written again after 1, 2, 4 ... s: in all it waits for a minute and a
+half, as Kubernetes' own components let theirs wait for two."""
 
 log = structlog.get_logger()
 
@@ -62,6 +66,7 @@ class EventRecorder:
         self._queue: queue.Queue[tuple[str, dict[str, Any]] | None] = queue.Queue(_WAITING)
         self._said: dict[str, None] = {}
         self._saying = threading.Lock()
+        self._stopped = threading.Event()
 
     def warn(self, kind: str, namespace: str, name: str, uid: str, message: str, owner: str = "") -> None:
         """Say that an annotation is broken, once for each `owner` (a UID), else for each object and message.
@@ -126,7 +131,7 @@ class EventRecorder:
         while (item := self._queue.get()) is not None:
             namespace, event = item
             try:
-                self._api.post(f"/api/v1/namespaces/{namespace}/events", event)
+                self._post(namespace, event)
             except Refused as refusal:
                 if refusal.status != 409 and namespace not in refusing:
                     refusing.append(namespace)
@@ -139,8 +144,22 @@ class EventRecorder:
                 if namespace in refusing:
                     refusing.remove(namespace)
 
+    def _post(self, namespace: str, event: Mapping[str, Any]) -> None:
+        """Write an event, more than once where the API server is out of reach. Raises ClusterError at last."""
+        for tries in range(_TRIES):
+            try:
+                self._api.post(f"/api/v1/namespaces/{namespace}/events", event)
+            except Refused:
+                raise
+            except ClusterError:
+                if tries == _TRIES - 1 or self._stopped.wait(min(2.0**tries, _LONGEST_PAUSE_SECONDS)):
+                    raise
+            else:
+                return
+
     def stop(self) -> None:
-        """End `run` after what was said so far."""
+        """End `run` after what was said so far, each tried once."""
+        self._stopped.set()
         try:
             self._queue.put_nowait(None)
         except queue.Full:

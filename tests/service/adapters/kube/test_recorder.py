@@ -136,6 +136,20 @@ def test_a_refusal_or_an_outage_does_not_stop_the_next_warning(failure):
     assert [event["message"] for _, event in posted] == ["annotation broken", "another"]
 
 
+def test_an_event_waits_while_the_api_server_is_out_of_reach_but_not_for_ever(monkeypatch):
+    monkeypatch.setattr(module, "_LONGEST_PAUSE_SECONDS", 0.001)
+    board = Board([ClusterError("unreachable")] * 3 + [None] + [ClusterError("unreachable")] * 12 + [None])
+    recorder = EventRecorder(board)
+    for name in ("a", "b", "c"):
+        recorder.say(Pod(uid=name, namespace="shop", name=name, demand={}), "Held", "no room", "no-room")
+    recorder._queue.put(None)
+    with capture_logs() as logs:
+        recorder.run()
+    names = [event["involvedObject"]["name"] for _, event in board.posted]
+    assert names == ["a"] * 4 + ["b"] * 12 + ["c"]
+    assert [line["event"] for line in logs] == ["event lost"]
+
+
 def test_a_namespace_that_refuses_events_is_logged_once_until_it_takes_one():
     refused, gone = Refused("forbidden: it is being terminated", 403), Refused("there is no such namespace", 404)
     pods = [("Pod", namespace, f"{n}", f"{namespace}{n}", "broken") for n in range(3) for namespace in ("a", "b")]
