@@ -168,7 +168,7 @@ class Sender:
         But not one that may not be made opportunistic, where that is what the write does: it waits as before.
         """
         pod, begun = release.pod, time.monotonic()
-        if self._is_over(pod, claim):
+        if self._drops_late(pod, claim):
             return False
         try:
             write()
@@ -187,7 +187,7 @@ class Sender:
 
     def _release(self, release: Release, now: float, claim: float | None) -> None:
         pod = release.pod
-        if self._is_over(pod, claim):
+        if self._drops_late(pod, claim):
             return
         if self._has_lost_its_room(release):
             self._keep_gate(release, now)
@@ -241,7 +241,7 @@ class Sender:
         self._soon(pod, lambda: self._write(pod, now, until, write, message))
 
     def _write(self, pod: Pod, now: float, claim: float, write: Callable[[Pod], object], message: str) -> None:
-        if self._is_over(pod, claim):
+        if self._drops_late(pod, claim):
             return
         begun = time.monotonic()
         try:
@@ -281,20 +281,20 @@ class Sender:
 
         return run
 
-    def _is_over(self, pod: Pod, claim: float | None) -> bool:
-        """Say whether nothing is to be written to a pod: it is not claimed for it any more, or we do not lead.
+    def _drops_late(self, pod: Pod, claim: float | None) -> bool:
+        """Drop a write that comes too late: its pod is not claimed for it any more, or we do not lead; say so.
 
         Where we do not lead that is no failure of the pod: if we lead again, it goes at once.
         """
-        over = claim is None or self._writes.claim_on(pod.uid) != claim
-        if not over and self._cluster.leads():
+        if claim is None or self._writes.claim_on(pod.uid) != claim:
+            log.info("write dropped", pod=pod.full_name, reason="its turn is over")
+            return True
+        if self._cluster.leads():
             return False
-        if not over:
-            self._backlog.put_back(pod.uid)
-            if not pod.identity.group:  # as where a write fails
-                self._cluster.ledger.forget(pod.uid)
-        reason = "its turn is over" if over else "the Lease is no longer ours"
-        log.info("write dropped", pod=pod.full_name, reason=reason)
+        self._backlog.put_back(pod.uid)
+        if not pod.identity.group:  # as where a write fails
+            self._cluster.ledger.forget(pod.uid)
+        log.info("write dropped", pod=pod.full_name, reason="the Lease is no longer ours")
         return True
 
 
