@@ -68,9 +68,9 @@ def mistakes_of(queues: Sequence[Queue]) -> Iterator[str]:
             others = [name for name in first if name != queue.name][:_MOST_SHOWN]
             more = len(parents) - 1 - len(others)
             known = f"{', '.join(others) or 'none'}{f' and {more:,} more' if more else ''}"
-            yield f"the parent of {queue.name!r} is {queue.parent!r}, which is no queue here; there are: {known}"
+            yield f"the parent of {queue.name!r} is {queue.parent!r}, which is no queue here; accepted: {known}"
         elif queue.name in in_circles:
-            yield f"{queue.name!r} is above itself; accepted: parents that end in a queue without one"
+            yield f"{queue.name!r} is its own ancestor; accepted: parents without a cycle"
 
 
 def _in_circles(parents: Mapping[str, str]) -> Set[str]:

@@ -106,7 +106,7 @@ class Dag:
         if len(machines.capacity) != self.demand.shape[1]:
             raise GraphError(f"machines have {len(machines.capacity)} resources, tasks {self.demand.shape[1]}")
         if machines.count < 1 or not np.all(machines.capacity >= 0):
-            raise GraphError("machines: accepted are one or more, with capacities of 0 or more")
+            raise GraphError("machines; accepted: one or more, with capacities of 0 or more")
         large = np.flatnonzero((self.demand > machines.capacity * (1 + 1e-9)).any(axis=1))
         if len(large):
             stage = self.stages[int(large[0])]
@@ -177,11 +177,13 @@ def _check_numbers(stage: Stage, resources: int) -> None:
     if not len(stage.seconds):
         raise GraphError(f"{named}: seconds: it has no tasks; accepted: one or more")
     if not np.all(np.isfinite(stage.seconds) & (stage.seconds > 0)):
-        raise GraphError(f"{named}: seconds: accepted are numbers above 0")
+        raise GraphError(f"{named}: seconds; accepted: numbers above 0")
     if len(stage.demand) != resources:
-        raise GraphError(f"{named}: demand: it has {len(stage.demand)} resources, the first stage {resources}")
+        raise GraphError(
+            f"{named}: demand: {len(stage.demand)} resources; accepted: {resources}, as in the first stage"
+        )
     if not np.all(np.isfinite(stage.demand) & (stage.demand >= 0)):
-        raise GraphError(f"{named}: demand: accepted are numbers of 0 or more")
+        raise GraphError(f"{named}: demand; accepted: numbers of 0 or more")
 
 
 def _edges(stage: Stage, row_of: dict[str, int], count: Rows) -> list[Edge]:
@@ -192,12 +194,12 @@ def _edges(stage: Stage, row_of: dict[str, int], count: Rows) -> list[Edge]:
         if row is None:
             raise GraphError(f"{named}: parents: there is no stage {parent.name!r}")
         if parent.name in seen:
-            raise GraphError(f"{named}: parents: {parent.name!r} stands twice")
+            raise GraphError(f"{named}: parents: {parent.name!r} stands twice; accepted: each name once")
         seen.add(parent.name)
         if parent.one_to_one and count[row] != len(stage.seconds):
             raise GraphError(
-                f"{named}: parents: {parent.name!r} has {count[row]} tasks, and it {len(stage.seconds)}; accepted "
-                f"one to one: as many"
+                f"{named}: parents: {parent.name!r} has {count[row]} tasks, the stage {len(stage.seconds)}; accepted "
+                "one to one: as many"
             )
         edges.append(Edge(row, parent.one_to_one))
     return edges

@@ -99,7 +99,10 @@ class Policy:
         if not self.tail > 0:
             raise SettingsError(f"tail: {self.tail!r}; accepted: above 0, infinite for none")
         if not (self.srtf >= 0 and 0 < self.reservable <= 1):
-            raise SettingsError("srtf: 0 or more; reservable: above 0, at most 1")
+            raise SettingsError(
+                f"srtf: {self.srtf!r}, reservable: {self.reservable!r}; accepted: srtf 0 or more, "
+                "reservable above 0, at most 1"
+            )
         if not (0 <= self.barrier <= 1 and 0 <= self.rank <= 1 and 0 <= self.kappa <= 1):
             raise SettingsError(
                 f"barrier: {self.barrier!r}, rank: {self.rank!r}, kappa: {self.kappa!r}; accepted: each 0 to 1"

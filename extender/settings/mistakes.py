@@ -14,8 +14,6 @@ from extender.cluster.resources import DIMENSIONS, IO_DIMENSIONS, io_amounts
 from extender.errors import BadQuantity
 from extender.settings.sections import Namespaces, Rates, Settings, UsageAccess, UsageSettings
 
-_ACCEPTED = "accepted: "
-
 _LABEL = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 """A key of a label: perhaps a domain, then a name."""
 
@@ -35,7 +33,7 @@ def wrong_in(value: object, section: type[msgspec.Struct], path: str) -> Iterato
     """Yield what is wrong in one section, key by key."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(section)}
     if not isinstance(value, dict):
-        yield f"{path}: {_given(value, path)}: expected a mapping; accepted: {', '.join(fields)}"
+        yield f"{path}: {_given(value, path)}; accepted: a mapping of {', '.join(fields)}"
         return
     prefix = f"{path}." if path else ""
     types = get_type_hints(section, include_extras=True)
@@ -44,7 +42,7 @@ def wrong_in(value: object, section: type[msgspec.Struct], path: str) -> Iterato
             yield from _wrong_value(child, types[fields[key].name], f"{prefix}{key}")
         else:
             given = _given(child, f"{prefix}{key}")
-            yield f"{prefix}{key}: {given}: there is no such setting; accepted: {', '.join(fields)}"
+            yield f"{prefix}{key}: {given}; there is no such setting; accepted: {', '.join(fields)}"
     for key in (key for key, field in fields.items() if field.required and key not in value):
         yield f"{prefix}{key}: missing; accepted: {'a name' if key == 'name' else 'a mapping'}"
 
@@ -64,8 +62,8 @@ def _wrong_value(value: object, kind: object, path: str) -> Iterator[str]:
     else:
         try:
             msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            yield f"{path}: {_given(value, path)}: {_accepted(kind) or _plain(error)}"
+        except msgspec.ValidationError:
+            yield f"{path}: {_given(value, path)}; accepted: {_accepted(kind)}"
         else:
             yield from _senseless(value, path)
 
@@ -80,53 +78,44 @@ def _senseless(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - whatev
     except BadQuantity as error:
         yield f"{path}: {error}"
     except ValueError:
-        yield f"{path}: {in_short(value)}: accepted: an IP address, such as 127.0.0.1, 0.0.0.0 or ::"
+        yield f"{path}: {in_short(value)}; accepted: an IP address, such as 127.0.0.1, 0.0.0.0 or ::"
 
 
 def _accepted(kind: object) -> str:
-    """Return what a setting accepts, for those with words or bounds; empty for the others."""
+    """Return what a setting accepts, in YAML's words."""
+    if kind is bool:
+        return "true or false"
+    if kind is str:
+        return "a string"
     if kind == dict[str, str]:
-        return "accepted: a mapping of labels to strings (quote numbers, true and false)"
+        return "a mapping of names to strings (quote numbers, true and false)"
     if _is_union_with_words(kind):
         number, words = get_args(kind)
         return f"{_accepted(number)}, or {', '.join(get_args(words))}"
     if kind == Namespaces:
-        return "accepted: a list of names of namespaces, or a mapping of labels that they carry to strings"
+        return "a list of names of namespaces, or a mapping of labels that they carry to strings"
     if (section := _items(kind)) is not None:
         keys = ", ".join(f"{field.encode_name}: ..." for field in msgspec.structs.fields(section))
-        return f"accepted: a list of {{{keys}}}"
+        return f"a list of {{{keys}}}"
     if get_origin(kind) is tuple:
-        return _accepted_list(get_args(kind)[0])
+        item = get_args(kind)[0]
+        return "a list of strings" if item is str else f"a list, each {_accepted(item)}"
     if kind == Rates:
-        return f"accepted: a mapping of {', '.join(IO_DIMENSIONS)} to quantities"
+        return f"a mapping of {', '.join(IO_DIMENSIONS)} to quantities"
     if get_origin(kind) is Literal:
-        return f"accepted: {', '.join(get_args(kind))}"
-    if get_origin(kind) is not Annotated:
-        return ""
+        return ", ".join(get_args(kind))
     plain, bounds = get_args(kind)
     if plain is str:
-        return "accepted: a string that is not empty"
+        return "a string that is not empty"
     number = "a whole number" if plain is int else "a number"
     low = f"{bounds.ge} to" if bounds.ge is not None else f"above {bounds.gt}, up to"
-    return f"accepted: {number}, {low} {bounds.le if bounds.le is not None else f'below {bounds.lt}'}"
+    return f"{number}, {low} {bounds.le if bounds.le is not None else f'below {bounds.lt}'}"
 
 
 def _is_union_with_words(kind: object) -> bool:
     """Return whether a number or one of some words is accepted."""
     members = get_args(kind)
     return len(members) == 2 and get_origin(members[0]) is Annotated and get_origin(members[1]) is Literal
-
-
-def _accepted_list(item: object) -> str:
-    return f"accepted: a list{' of strings' if item is str else f', each {_accepted(item).removeprefix(_ACCEPTED)}'}"
-
-
-def _plain(error: msgspec.ValidationError) -> str:
-    """Return msgspec's "Expected `object`, got `int`" in YAML's words."""
-    text = str(error).partition(" - at ")[0].replace("`", "")
-    for theirs, ours in (("object", "a mapping"), ("array", "a list"), ("str", "a string"), ("int", "a whole number")):
-        text = text.replace(theirs, ours)
-    return text[0].lower() + text[1:]
 
 
 def _given(value: object, path: str) -> str:

@@ -359,7 +359,7 @@ def _known(names: Sequence[str], known: Collection[str], option: str) -> Sequenc
     """Return the names, or all that are known where none was given. Raises BadParameter."""
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise click.BadParameter(f"{unknown[0]!r}; known are {', '.join(known)}", param_hint=option)
+        raise click.BadParameter(f"{unknown[0]!r}; accepted: {', '.join(known)}", param_hint=option)
     return names or list(known)
 
 

@@ -117,13 +117,13 @@ def outright(pod: PodResources, declared: Amounts) -> Needs:
     """
     if pod.host_ports:
         raise BadAnnotation(
-            f"annotation {OPPORTUNISTIC_ANNOTATION}: {ONLY!r} goes with no port of the node (hostPort, or hostNetwork"
-            " with ports)"
+            f"annotation {OPPORTUNISTIC_ANNOTATION}: {ONLY!r} with a port of the node; accepted: pods without "
+            "hostPort, and without hostNetwork where they have ports"
         )
     if not counts_nothing(pod) or not (declared.get(CPU) and declared.get(MEMORY)):
         raise BadAnnotation(
-            f"annotation {OPPORTUNISTIC_ANNOTATION}: {ONLY!r} goes with cpu and memory in {DEMAND_ANNOTATION},"
-            " and with requests of 0"
+            f"annotation {OPPORTUNISTIC_ANNOTATION}: {ONLY!r}; accepted: with cpu and memory in {DEMAND_ANNOTATION}, "
+            "and requests of 0"
         )
     return Needs({**requested(pod), **declared}, opportunistic=True, choice=ONLY)
 

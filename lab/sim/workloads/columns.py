@@ -102,12 +102,12 @@ def positive(field: str) -> float:
 
 
 _ACCEPTED: Mapping[Callable[[str], Any], str] = {
-    whole: "a whole number, 0 or more, is needed",
-    count: "a whole number, 1 or more, is needed",
-    wholes: "whole numbers, 0 or more, with a semicolon between them, are needed",
-    number: "a number, 0 or more, is needed",
-    number_or_none: "a number, 0 or more, or nothing is needed",
-    positive: "a number above 0 is needed",
+    whole: "a whole number, 0 or more",
+    count: "a whole number, 1 or more",
+    wholes: "whole numbers, 0 or more, with a semicolon between them",
+    number: "a number, 0 or more",
+    number_or_none: "a number, 0 or more, or nothing",
+    positive: "a number above 0",
 }
 
 
@@ -135,5 +135,5 @@ def _convert(
         try:
             values.append(convert(fields[place]))
         except ValueError:
-            raise TraceError(f"{where}, column {column!r}: {fields[place]!r}; {_ACCEPTED[convert]}") from None
+            raise TraceError(f"{where}, column {column!r}: {fields[place]!r}; accepted: {_ACCEPTED[convert]}") from None
     return values

@@ -176,11 +176,11 @@ def _options(
             options_accepted = ", ".join(f"{option}=..." for option in accepted)
             raise SpecError(f"{kind} {spec!r}: {part!r} is unknown; accepted: {options_accepted}")
         if name in options:
-            raise SpecError(f"{kind} {spec!r}: {name} is given twice")
+            raise SpecError(f"{kind} {spec!r}: {name} stands twice; accepted: once")
         try:
             options[name] = accepted[name](value)
         except ValueError as error:
-            raise SpecError(f"{kind} {spec!r}: {name}={value}: {error}") from None
+            raise SpecError(f"{kind} {spec!r}: {name}={value}; accepted: {error}") from None
     return options
 
 
@@ -195,12 +195,12 @@ def _number_of(spec: str, text: str) -> int:
     try:
         return _count(text)
     except ValueError as error:
-        raise SpecError(f"machines {spec!r}: {text!r} machines: {error}") from None
+        raise SpecError(f"machines {spec!r}: {text!r} machines; accepted: {error}") from None
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ValueError("a whole number, 1 or more, is needed")
+        raise ValueError("a whole number, 1 or more")
     return int(text)
 
 
@@ -210,13 +210,13 @@ def _count_or_all(text: str) -> int | None:
 
 def _arrivals(text: str) -> str:
     if text not in ARRIVALS:
-        raise ValueError(f"one of {', '.join(ARRIVALS)} is needed")
+        raise ValueError(", ".join(ARRIVALS))
     return text
 
 
 def _untraced(text: str) -> str:
     if text not in (PACED, START):
-        raise ValueError(f"{PACED} or {START} is needed")
+        raise ValueError(f"{PACED}, {START}")
     return text
 
 
@@ -226,7 +226,7 @@ def _load(text: str) -> float:
     except ValueError:
         cores = 0.0
     if not 0 < cores < float("inf"):
-        raise ValueError("a number of cores above 0 is needed")
+        raise ValueError("a number of cores above 0")
     return cores
 
 
@@ -234,4 +234,4 @@ def _rate(text: str) -> float:
     try:
         return parse_quantity(text)
     except BadQuantity as error:
-        raise ValueError(f"bytes per second are needed, as in 800M ({error})") from None
+        raise ValueError(f"bytes per second, as in 800M ({error})") from None

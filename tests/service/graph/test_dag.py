@@ -18,15 +18,21 @@ def names(dag, parts):
         ([], "the DAG has no stages; accepted: one or more"),
         ([stage("a", 1, 1, [1]), stage("a", 1, 1, [1])], "stage 'a' stands twice; accepted: each name once"),
         ([stage("a", 1, 1, [1], "b")], "stage 'a': parents: there is no stage 'b'"),
-        ([stage("a", 1, 1, [1]), stage("b", 1, 1, [1], "a", "a")], "stage 'b': parents: 'a' stands twice"),
+        (
+            [stage("a", 1, 1, [1]), stage("b", 1, 1, [1], "a", "a")],
+            "stage 'b': parents: 'a' stands twice; accepted: each name once",
+        ),
         ([stage("a", 0, 1, [1])], "stage 'a': seconds: it has no tasks; accepted: one or more"),
-        ([stage("a", 1, np.nan, [1])], "stage 'a': seconds: accepted are numbers above 0"),
-        ([stage("a", 1, 0, [1])], "stage 'a': seconds: accepted are numbers above 0"),
-        ([stage("a", 1, 1, [-1])], "stage 'a': demand: accepted are numbers of 0 or more"),
-        ([stage("a", 1, 1, [1]), stage("b", 1, 1, [1, 1])], "stage 'b': demand: it has 2 resources, the first stage 1"),
+        ([stage("a", 1, np.nan, [1])], "stage 'a': seconds; accepted: numbers above 0"),
+        ([stage("a", 1, 0, [1])], "stage 'a': seconds; accepted: numbers above 0"),
+        ([stage("a", 1, 1, [-1])], "stage 'a': demand; accepted: numbers of 0 or more"),
+        (
+            [stage("a", 1, 1, [1]), stage("b", 1, 1, [1, 1])],
+            "stage 'b': demand: 2 resources; accepted: 1, as in the first stage",
+        ),
         (
             [stage("a", 2, 1, [1]), stage("b", 3, 1, [1], one_to_one=("a",))],
-            "stage 'b': parents: 'a' has 2 tasks, and it 3; accepted one to one: as many",
+            "stage 'b': parents: 'a' has 2 tasks, the stage 3; accepted one to one: as many",
         ),
         (
             [

@@ -190,7 +190,7 @@ def test_what_is_stated_is_taken(settings_file):
 )
 def test_each_mistake_is_named_by_path_value_and_what_is_accepted(settings_file, text, path, value, accepted):
     [line] = mistakes(settings_file, HEAD + text)
-    assert line.startswith(f"{path}: {value}: ")
+    assert line.startswith(f"{path}: {value}; ")
     assert accepted in line
 
 
@@ -222,9 +222,9 @@ def test_capacities_become_rules_in_bytes_per_second(settings_file):
         ("{cpu: 1}", "'cpu' is not a dimension; accepted: disk-read, disk-write, network-in, network-out"),
         (
             "{network-in: null}",
-            "{network-in: null}: accepted: a mapping of disk-read, disk-write, network-in, network-out to quantities",
+            "{network-in: null}; accepted: a mapping of disk-read, disk-write, network-in, network-out to quantities",
         ),
-        ("5", "5: accepted: a mapping of"),
+        ("5", "5; accepted: a mapping of"),
     ],
 )
 def test_a_wrong_capacity_is_named_with_its_place(settings_file, capacity, said):
@@ -238,9 +238,9 @@ def test_a_wrong_capacity_is_named_with_its_place(settings_file, capacity, said)
     ("text", "said"),
     [
         ("kind: DovetailConfiguration", "apiVersion: missing; accepted: dovetail.dev/v1alpha1"),
-        (HEAD.replace("v1alpha1", "v2"), "apiVersion: dovetail.dev/v2: accepted: dovetail.dev/v1alpha1"),
+        (HEAD.replace("v1alpha1", "v2"), "apiVersion: dovetail.dev/v2; accepted: dovetail.dev/v1alpha1"),
         ("apiVersion: dovetail.dev/v1alpha1", "kind: missing; accepted: DovetailConfiguration"),
-        (HEAD.replace("Dovetail", ""), "kind: Configuration: accepted: DovetailConfiguration"),
+        (HEAD.replace("Dovetail", ""), "kind: Configuration; accepted: DovetailConfiguration"),
         ("", "null is not a mapping; accepted: apiVersion"),
         ("[]", "[] is not a mapping; accepted: apiVersion"),
         ("just words", "just words is not a mapping"),
@@ -341,8 +341,11 @@ def test_a_document_can_be_parsed_without_a_file():
     ("text", "said"),
     [
         ("queues: [{name: a}, {name: a}]", "queues: 'a' stands twice"),
-        ("queues: [{name: a, parent: b}]", "queues: the parent of 'a' is 'b', which is no queue here; there are: none"),
-        ("queues: [{name: a, parent: b}, {name: b, parent: a}]", "queues: 'a' is above itself"),
+        ("queues: [{name: a, parent: b}]", "queues: the parent of 'a' is 'b', which is no queue here; accepted: none"),
+        (
+            "queues: [{name: a, parent: b}, {name: b, parent: a}]",
+            "queues: 'a' is its own ancestor; accepted: parents without a cycle",
+        ),
         ("control: {lease: {seconds: 5, renewSeconds: 6}}", "retrySeconds below renewSeconds below seconds"),
     ],
 )
@@ -356,7 +359,7 @@ def test_of_many_queues_a_wrong_parent_names_a_few():
         parse({**yaml.safe_load(HEAD), "queues": queues})
     lines = str(error.value).splitlines()
     assert lines[1] == (
-        "queues: the parent of 'q0001' is 'other', which is no queue here; there are: "
+        "queues: the parent of 'q0001' is 'other', which is no queue here; accepted: "
         "q0000, q0002, q0003, q0004, q0005 and 1,994 more"
     )
     assert len(lines) == 2000
@@ -416,18 +419,18 @@ def test_a_queue_needs_a_name(settings_file):
         ),
         (
             "{waitSeconds: [soon]}",
-            "locality.waitSeconds: [soon]: accepted: a list, each a number, 0 to 86400",
+            "locality.waitSeconds: [soon]; accepted: a list, each a number, 0 to 86400",
         ),
-        ("{waitSeconds: [-1]}", "locality.waitSeconds: [-1]: accepted: a list, each a number, 0 to 86400"),
+        ("{waitSeconds: [-1]}", "locality.waitSeconds: [-1]; accepted: a list, each a number, 0 to 86400"),
         (
             "{levels: [' rack ']}",
             "locality.levels: ' rack ' cannot be a label; accepted: such as topology.kubernetes.io/zone",
         ),
-        ("{levels: ['']}", "locality.levels: ['']: accepted: a list, each a string that is not empty"),
-        ("{levels: rack}", "locality.levels: rack: accepted: a list, each a string that is not empty"),
-        ("{remotePenalty: 1}", "locality.remotePenalty: 1: accepted: a number, 0 to below 1"),
-        ("{target: 1, waitSeconds: [5]}", "locality.target: 1: accepted: a number, 0 to below 1"),
-        ("{maxWaitSeconds: 0}", "locality.maxWaitSeconds: 0: accepted: a number, above 0, up to 86400"),
+        ("{levels: ['']}", "locality.levels: ['']; accepted: a list, each a string that is not empty"),
+        ("{levels: rack}", "locality.levels: rack; accepted: a list, each a string that is not empty"),
+        ("{remotePenalty: 1}", "locality.remotePenalty: 1; accepted: a number, 0 to below 1"),
+        ("{target: 1, waitSeconds: [5]}", "locality.target: 1; accepted: a number, 0 to below 1"),
+        ("{maxWaitSeconds: 0}", "locality.maxWaitSeconds: 0; accepted: a number, above 0, up to 86400"),
         (
             "{target: 0.95}",
             "locality.target: 0.95 without locality.waitSeconds; accepted: with at least one wait, the first of which "
@@ -501,8 +504,8 @@ def test_a_target_for_locality_is_taken_with_the_wait_that_holds_until_it_is_kno
             "usage.access.headers.X-Scope-OrgID: (not shown); accepted: ASCII text on one line",
         ),
         ("{access: {headers: {a b: me}}}", "usage.access.headers: 'a b' cannot be a header; accepted: such as X-Scope"),
-        ("{intervalSeconds: 0}", "usage.intervalSeconds: 0: accepted: a number, 1 to 600"),
-        ("{access: {token: x}}", "usage.access.token: (not shown): there is no such setting; accepted: tokenFile"),
+        ("{intervalSeconds: 0}", "usage.intervalSeconds: 0; accepted: a number, 1 to 600"),
+        ("{access: {token: x}}", "usage.access.token: (not shown); there is no such setting; accepted: tokenFile"),
     ],
 )
 def test_a_mistake_about_usage_is_named(settings_file, text, said):
@@ -543,11 +546,11 @@ def test_usage_is_read_where_a_url_or_the_api_is_named_and_not_by_default(settin
         ),
         (
             "opportunistic: {threshold: most}\n",
-            "opportunistic.threshold: most: accepted: a number, above 0, up to 1, or auto",
+            "opportunistic.threshold: most; accepted: a number, above 0, up to 1, or auto",
         ),
         (
             "opportunistic: {threshold: 1.5}\n",
-            "opportunistic.threshold: 1.5: accepted: a number, above 0, up to 1, or auto",
+            "opportunistic.threshold: 1.5; accepted: a number, above 0, up to 1, or auto",
         ),
     ],
 )
@@ -570,7 +573,7 @@ def test_the_threshold_is_a_number_or_auto(settings_file):
     assert load(settings_file(HEAD + more % "auto")).opportunistic.threshold == "auto"
     assert load(settings_file(HEAD + more % "0.7")).opportunistic.threshold == 0.7
     assert mistakes(settings_file, HEAD + more % "0") == [
-        "opportunistic.threshold: 0: accepted: a number, above 0, up to 1, or auto"
+        "opportunistic.threshold: 0; accepted: a number, above 0, up to 1, or auto"
     ]
 
 
@@ -579,7 +582,7 @@ def test_secrets_are_not_shown(settings_file):
     told = mistakes(settings_file, HEAD + usage)
     assert len(told) == 3
     assert "hunter2" not in "".join(told)
-    assert told[0].startswith("usage.access.password: (not shown): there is no such setting; accepted: tokenFile, ")
+    assert told[0].startswith("usage.access.password: (not shown); there is no such setting; accepted: tokenFile, ")
     (url,) = mistakes(settings_file, HEAD + "usage: {url: 'http://u:hunter2@p'}")
     assert url.startswith("usage.url: 'http://(not shown)@p'; accepted: ")
 

@@ -131,7 +131,7 @@ def test_without_traces_all_benchmarks_go_on_and_name_what_was_skipped(tmp_path,
 def test_an_unknown_ranking_is_refused_with_those_that_are_known(tmp_path):
     result = CliRunner().invoke(bench, ["placement", "--traces", str(tmp_path), "--ranking", "cosin"])
     assert result.exit_code == 2
-    assert "'cosin'; known are dot, cosine," in result.stderr
+    assert "'cosin'; accepted: dot, cosine," in result.stderr
 
 
 @pytest.mark.slow

@@ -545,7 +545,7 @@ def test_the_schema_is_printed():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("policy.fairnes=0.5", "policy.fairnes: 0.5: there is no such setting; accepted: rule"),
+        ("policy.fairnes=0.5", "policy.fairnes: 0.5; there is no such setting; accepted: rule"),
         ("policy.fairness=2", "policy.fairness: 2"),
         ("policy.fairness", "accepted: KEY=VALUE"),
         ("order.by=x", "order is not a mapping"),

@@ -130,7 +130,7 @@ def test_a_malformed_line_is_named_by_file_line_and_column(tmp_path):
     with pytest.raises(TraceError) as raised:
         swim(path, 1)
     assert str(raised.value) == (
-        f"{path}, line 3, column 'map_input_bytes': 'many'; a whole number, 0 or more, is needed"
+        f"{path}, line 3, column 'map_input_bytes': 'many'; accepted: a whole number, 0 or more"
     )
 
 

@@ -187,5 +187,5 @@ def test_a_pod_that_only_is_opportunistic_needs_what_it_declares():
     ],
 )
 def test_one_that_requests_or_does_not_declare_its_need_is_not(requests, declared):
-    with pytest.raises(BadAnnotation, match="goes with cpu and memory in"):
+    with pytest.raises(BadAnnotation, match="accepted: with cpu and memory in"):
         outright(PodResources([main(**requests)]), declared)
