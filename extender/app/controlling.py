@@ -358,8 +358,13 @@ class Control:
         return Server(app, self._all_settings.server)
 
     def _make_waker(self) -> Waker:
-        writer, note = PodWriter(self._api), self._metrics.wakeups.inc
-        return Waker(self._backlog, writer, self._run_soon, self._leader.leads, note=note)
+        return Waker(
+            self._backlog,
+            PodWriter(self._api),
+            self._run_soon,
+            self._leader.leads,
+            note_written=self._metrics.wakeups.inc,
+        )
 
 
 def _timeouts_of(settings: Settings) -> Timeouts:

@@ -7,6 +7,7 @@ Job are no events to kube-scheduler; and a pod may have been refused by a plan o
 import math
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Protocol
 
@@ -74,10 +75,10 @@ class Waker:
         run_soon: Callable[[Callable[[], None]], object],
         leads: Callable[[], bool],
         calls: WakePolicy | None = None,
-        note: Callable[[], None] = lambda: None,
+        note_written: Callable[[], None] = lambda: None,
     ) -> None:
         self._backlog, self._alarm, self._run_soon, self._leads = backlog, alarm, run_soon, leads
-        self._calls, self._note_call = calls or WakePolicy(), note
+        self._calls, self._note_written = calls or WakePolicy(), note_written
         self._turns: dict[str, _Turn] = {}
         self._unused = UnusedTurns(refused_seconds=5.0, untried_seconds=30.0, again_seconds=60.0)
         self._allowance = Allowance(60 * self._calls.per_second)
@@ -125,7 +126,7 @@ class Waker:
             if turn.due <= now and self._may_call(now):
                 turn.calls += 1
                 turn.due = now + self._pause(turn.calls, soon=task_class in choosing)
-                self._wake(pod)
+                self._run_soon(partial(self._write, pod))
 
     def next_due(self) -> float:
         """Return when the next pod is due; infinite where none is."""
@@ -158,10 +159,6 @@ class Waker:
         self._allowance.left -= may
         return may
 
-    def _wake(self, pod: Pod) -> None:
-        self._note_call()
-        self._run_soon(lambda: self._write(pod))
-
     def _write(self, pod: Pod) -> None:
         position = self._backlog.find(pod.uid)
         if position is None or position[1] is not PodPhase.UNGATED:
@@ -169,6 +166,7 @@ class Waker:
         try:
             if self._leads():
                 self._alarm.wake(pod)
+                self._note_written()
                 log.info("woken", pod=pod.full_name, uid=pod.uid, queue=pod.identity.queue, job=pod.identity.job)
         except ClusterError as error:
             log.warning("not woken", pod=pod.full_name, error=str(error))

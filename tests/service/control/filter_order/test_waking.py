@@ -20,6 +20,7 @@ class Night:
 
     def __init__(self, *pods, **calls):
         self.woken, self.refuse, self.leading, self.now, self.stirred = [], False, True, 100.0, 100.0
+        self.counted = 0
         self.backlog = Backlog([OURS], by_filter=True)
         for it in pods:
             self.see(it)
@@ -29,7 +30,11 @@ class Night:
             lambda write: self.run_soon(write),
             lambda: self.leading,
             WakePolicy(**{"grace_seconds": 0.1, **calls}),
+            self.count,
         )
+
+    def count(self):
+        self.counted += 1
 
     def run_soon(self, write):
         write()
@@ -69,6 +74,24 @@ def test_a_pod_that_has_its_node_before_its_call_is_written_is_not_written_to():
     for write in writes:
         write()
     assert night.woken == ["late"]
+
+
+def test_only_wake_ups_that_were_written_are_counted():
+    night, writes = Night(refused("bound"), refused("fails"), refused("woken")), []
+    night.run_soon = writes.append
+    night.step(3)
+    night.step(3, 0.1)
+    night.see(refused("bound", node="n1", version=2))
+    of_bound, of_fails, of_woken = writes
+    of_bound()
+    night.refuse = True
+    of_fails()
+    night.refuse, night.leading = False, False
+    of_woken()
+    assert night.counted == 0
+    night.leading = True
+    of_woken()
+    assert (night.counted, night.woken) == (1, ["woken"])
 
 
 def test_of_many_refused_pods_as_many_are_looked_at_as_have_their_turn():
