@@ -20,8 +20,8 @@ class Sight:
     _last: tuple[float, float] = (math.inf, 0.0)
     _broken_at: float = -math.inf
 
-    def lasts(self, seconds: float, now: float, flight_time: float) -> bool:
-        """Say whether flight time has gone on for so many seconds, by how it has since a second ago.
+    def look(self, now: float, flight_time: float) -> None:
+        """Note whether flight time has gone on since the last look, a second ago or more.
 
         A shorter time says nothing, as the two clocks are not read at one moment: calls may be nearer to each other
         than these readings. The clock of `now` may also go up to twice as fast as the other.
@@ -31,6 +31,9 @@ class Sight:
             self._last = now, flight_time
             if flown < passed / 3:
                 self._broken_at = now
+
+    def lasts(self, seconds: float, now: float) -> bool:
+        """Say whether flight time has gone on for so many seconds, by all looks."""
         return not 0 <= now - self._broken_at < seconds
 
 
@@ -69,7 +72,8 @@ class ClusterView:
 
         While a watch is down, and for as long afterwards as a write takes to show, claims stay: return False.
         """
-        sees = self.sight.lasts(self.assume_seconds, now, self.flight_time())
+        self.sight.look(now, self.flight_time())
+        sees = self.sight.lasts(self.assume_seconds, now)
         longest = max(2 * self.assume_seconds, LONGEST_CLAIM_SECONDS)
         self.backlog.writes.expire(now, longest, claims=sees)
         return sees

@@ -82,7 +82,8 @@ class Leader:
         asked_at = self._clock()
         try:
             before = self._lease.read()
-            if not self._gave_up and self._may_take(before, asked_at):
+            self._note(before, asked_at)
+            if not self._gave_up and self._is_free(before, asked_at):
                 record = self._lease.write(self.identity, before)
                 self._last_change = (record, asked_at)
                 self._sure_until = asked_at + self._times.renew
@@ -113,12 +114,15 @@ class Leader:
             log.info("leading" if leads else "no longer leading", identity=self.identity)
         return leads
 
-    def _may_take(self, record: Record | None, now: float) -> bool:
+    def _note(self, record: Record | None, now: float) -> None:
+        """Note when another holder's Lease was seen to change: we do not lead then, and its time begins anew."""
+        of_another = record is not None and record.holder not in ("", self.identity)
+        if of_another and (self._last_change is None or self._last_change[0] != record):
+            self._last_change = (record, now)
+            self._sure_until = -1.0
+
+    def _is_free(self, record: Record | None, now: float) -> bool:
         """Say whether the Lease is free, ours, or unchanged for longer than it lasts, by our own clock."""
         if record is None or record.holder in ("", self.identity):
             return True
-        if self._last_change is None or self._last_change[0] != record:
-            self._last_change = (record, now)
-            self._sure_until = -1.0
-            return False
-        return now - self._last_change[1] > record.seconds
+        return self._last_change is not None and now - self._last_change[1] > record.seconds

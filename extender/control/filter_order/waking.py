@@ -123,7 +123,7 @@ class Waker:
                 quiet = max(turn.since, changed_at + self._calls.grace_seconds)
                 turn.due = min(quiet, turn.since + self._calls.patience_seconds)
             # 3. Call it when it is due, as far as the rate allows.
-            if turn.due <= now and self._may_call(now):
+            if turn.due <= now and self._take_call(now):
                 turn.calls += 1
                 turn.due = now + self._pause(turn.calls, soon=task_class in choosing)
                 self._run_soon(partial(self._write, pod))
@@ -153,11 +153,12 @@ class Waker:
             return [pod for pod in asleep if pod.uid in uids]
         return list(islice(asleep, max(count - task_class.untried, 0)))
 
-    def _may_call(self, now: float) -> bool:
+    def _take_call(self, now: float) -> bool:
+        """Take one call from the allowance; return False where there is none."""
         self._allowance.refill(now)
-        may = self._allowance.allows(1)
-        self._allowance.left -= may
-        return may
+        is_allowed = self._allowance.allows(1)
+        self._allowance.left -= is_allowed
+        return is_allowed
 
     def _write(self, pod: Pod) -> None:
         position = self._backlog.find(pod.uid)

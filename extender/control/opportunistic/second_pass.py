@@ -115,6 +115,7 @@ class SecondPass:
             task_class = planned.plan_input.classes[row]
             if not planned.may_go(task_class.template):
                 continue
+            planned.count_trial(task_class.template)
             pod = self._claim(task_class, layout.names[node], now)
             if pod is not None:
                 self._history.note_start(task_class.name)

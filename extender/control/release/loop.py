@@ -203,7 +203,8 @@ class Releaser:
             releases = self._room_for_all.take(snapshot, slots, now)
             if releases is not None:
                 return releases + self._by_no_plan(snapshot, refused, slots - len(releases), now)
-        if self._room_for_all.awaits(now):
+        self._room_for_all.forget_landed(now)
+        if self._room_for_all.awaits:
             self.again_at = now + _LANDING_LOOK_SECONDS
             return []
         return None

@@ -41,16 +41,15 @@ class Planned:
     crowding: Collection[str] = ()
 
     def may_go(self, pod: Pod) -> bool:
-        """Say whether one more pod of this shape may go, and count it where its shape is refused."""
+        """Say whether one more pod of this shape may go."""
         if pod.identity.queue in self.crowding:
             return False
-        if not self.trials_left:
-            return True
-        shape = shape_of(pod)
-        left = self.trials_left.get(shape)
-        if left is not None:
-            self.trials_left[shape] = left - 1
-        return left is None or left > 0
+        return not self.may_be_refused(pod) or self.trials_left[shape_of(pod)] > 0
+
+    def count_trial(self, pod: Pod) -> None:
+        """Count a pod that goes, where its shape is refused."""
+        if self.may_be_refused(pod):
+            self.trials_left[shape_of(pod)] -= 1
 
     def may_be_refused(self, pod: Pod) -> bool:
         """Say whether kube-scheduler refuses pods of this shape, as far as is known."""
@@ -164,6 +163,8 @@ class PlannedReleases:
                 if slots <= 0 or not (is_ungated or planned.may_go(task_class.template)):
                     continue
                 slots -= 1
+                if not is_ungated:
+                    planned.count_trial(task_class.template)
                 if gang >= 0:
                     gangs_begun.add(gang)
             # 3. Claim the pod, unless it is gone meanwhile.

@@ -43,9 +43,13 @@ class RoomForAll:
         self._cluster, self._backlog = cluster, cluster.backlog
         self._out: dict[str, float] = {}
 
-    def awaits(self, now: float) -> bool:
-        """Say whether pods are on their way to no node of ours: a plan would not know which room they take."""
+    def forget_landed(self, now: float) -> None:
+        """Forget the pods that are bound or refused, and those that have been on their way for too long."""
         self._out = {uid: until for uid, until in self._out.items() if now < until and self._is_out(uid)}
+
+    @property
+    def awaits(self) -> bool:
+        """Whether pods are on their way to no node of ours: a plan would not know which room they take."""
         return bool(self._out)
 
     def take(self, snapshot: Snapshot, slots: int, now: float) -> list[Release] | None:

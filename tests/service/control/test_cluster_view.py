@@ -7,7 +7,9 @@ from extender.control.cluster_view import Sight
 
 def looks(sight, *moments):
     """Look at each (now, flight time); return the last answer for 15 s."""
-    return [sight.lasts(15.0, now, flight_time) for now, flight_time in moments][-1]
+    for now, flight_time in moments:
+        sight.look(now, flight_time)
+    return sight.lasts(15.0, now)
 
 
 @pytest.mark.parametrize("speed", [0.5, 1.0, 2.0])
