@@ -84,7 +84,9 @@ def bench(context: click.Context, /, **given: Any) -> None:  # noqa: ANN401 - cl
 @_replays
 @_form
 @click.option("--shape-step", type=NumberRange(0, 1), help="Instead of the default step (placement.shapeStep).")
-@click.option("--ranking", "names", multiple=True, help="Only this one, and no samples; can be repeated.")
+@click.option(
+    "--ranking", "names", multiple=True, help="Only this rule, and no samples; can be repeated. A wrong name shows all."
+)
 def placement(shape_step: float | None, names: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401 - click's own
     """Compare the ranking rules: how much of a cluster each fills, by replays of real workloads.
 
@@ -143,12 +145,27 @@ def packing(**given: Any) -> None:  # noqa: ANN401 - click's own
 @_form
 @kubernetes_option
 @click.option(
-    "--nodes", "sizes", multiple=True, type=click.IntRange(1, 10_000), help="Can be repeated.  [default: 1000, 5000]"
+    "--nodes",
+    "sizes",
+    multiple=True,
+    type=click.IntRange(1, 10_000),
+    help="How many nodes; can be repeated.  [default: 1000, 5000]",
 )
 @click.option("--pods", type=click.IntRange(1, 20_000), help="How many pods in each run.  [default: 1000]")
-@click.option("--jobs", default=10, show_default=True, type=click.IntRange(1), help="By how many jobs; no two alike.")
+@click.option(
+    "--jobs",
+    default=10,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many jobs the pods are of; no two jobs are alike.",
+)
 @click.option("--runs", type=click.IntRange(1), help="How often each contender runs.  [default: 2]")
-@click.option("--contender", "names", multiple=True, help="Can be repeated.  [default: stock, auto, gates, filter]")
+@click.option(
+    "--contender",
+    "names",
+    multiple=True,
+    help="Which to time; can be repeated. A wrong name shows all.  [default: stock, auto, gates, filter]",
+)
 def cluster(kubernetes: str, names: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401 - click's own
     """Time how fast pods are bound on a real control plane: the stock scheduler, and Dovetail.
 
@@ -163,14 +180,21 @@ def cluster(kubernetes: str, names: tuple[str, ...], **given: Any) -> None:  # n
 @bench.command()
 @json_option
 @kubernetes_option
-@click.option("--minutes", default=6.0, show_default=True, type=NumberRange(0.5, 240), help="For how long.")
 @click.option(
-    "--backlog", default=1_200, show_default=True, type=click.IntRange(1, 20_000), help="Jobs that wait, each."
+    "--minutes", default=6.0, show_default=True, type=NumberRange(0.5, 240), help="How many minutes to measure."
+)
+@click.option(
+    "--backlog",
+    default=1_200,
+    show_default=True,
+    type=click.IntRange(1, 20_000),
+    help="How many jobs of each queue wait.",
 )
 def live(kubernetes: str, as_json: bool, minutes: float, backlog: int) -> None:
-    """Hold two queues' shares of a standing backlog against the fair ones, on a real control plane.
+    """Measure two queues' shares of a standing backlog, beside the fair ones, on a real control plane.
 
-    Queues of weight 3 (sure of a quarter) and 1, each with so many one-pod jobs waiting all the time, on 160 slots.
+    The queues have weights 3 (with a minimum of a quarter) and 1. In each, --backlog one-pod jobs wait all the time,
+    for 160 slots.
     """
     MissingExtra.unless_installed("rich", "trustme")
     from extender.app.logs import configure_logs

@@ -51,7 +51,13 @@ def _of_parts(*, seeds: str, tuned: str = "", quick: str = "A small form, under 
         ),
         json_option,
         click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file."),
-        click.option("--only", "only", multiple=True, metavar="PART", help="Only this part; can be repeated."),
+        click.option(
+            "--only",
+            "only",
+            multiple=True,
+            metavar="PART",
+            help="Only this part; can be repeated. A wrong name shows all.",
+        ),
         traces_option,
         click.option("--processes", type=click.IntRange(1), help="How many runs at once.  [default: one per core]"),
     )
@@ -175,8 +181,8 @@ def _real(*, quick: bool, seed: int) -> "Section":
 @experiment.command()
 @click.option("--quick", is_flag=True, help="Few short pods, over a minute: to see that it works, not to quote.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="The seed of the workload.")
-@click.option("--rounds", default=1, show_default=True, type=click.IntRange(1), help="How many seeds, from that on.")
-@click.option("--plain-stock", is_flag=True, help="Also a default scheduler that is not told where blocks are.")
+@click.option("--rounds", default=1, show_default=True, type=click.IntRange(1), help="How many seeds, from --seed on.")
+@click.option("--plain-stock", is_flag=True, help="Also run a default scheduler that does not know where blocks are.")
 @json_option
 @click.option("--report", type=_FILE, help="Also write a report with the figures: one HTML file.")
 @kubernetes_option

@@ -10,7 +10,9 @@ from extender.app.commands.options import FILE, connection, exit_codes
 
 
 @click.command(
-    epilog=exit_codes("nothing of ours is left but on new pods", "something is left, an error, or not confirmed")
+    epilog=exit_codes(
+        "nothing of ours is left, but on pods that came meanwhile", "something is left, an error, or not confirmed"
+    )
 )
 @click.option("--config", type=FILE, help="Settings file; names our schedulers. Default: built-in settings.")
 @connection

@@ -23,7 +23,7 @@ _AMOUNT = NumberRange(1 / _MOST, _MOST)
     is_flag=True,
     help="Ask the cluster's `dovetail control`. Follows from --kubeconfig and --context.",
 )
-@click.option("--metrics", default="", metavar="URL", help="Instead: read the /metrics of one.")
+@click.option("--metrics", default="", metavar="URL", help="Instead: read the /metrics of a `dovetail control`.")
 @click.option("--tasks", type=click.IntRange(1, _MOST), help="Tasks of a job.  [default: measured, else 20]")
 @click.option("--nodes", type=click.IntRange(1, _MOST), help="Nodes of the cluster.  [default: measured, else 100]")
 @click.option("--replicas", type=click.IntRange(1, _MOST), help="Copies of each input.  [default: measured, else 3]")
@@ -49,8 +49,9 @@ def locality(
 ) -> None:
     """Say how long a job should wait for room near its input (Delay Scheduling, equation 2).
 
-    From a target to the chances D that it lets pass and the wait W1, or with --wait from a wait to the locality. With
-    --from-cluster or --metrics by what `dovetail control` measured, and beside it the locality that came of it.
+    With --target: how many chances to start elsewhere a job lets pass (D), and how long it waits (W1). With --wait:
+    which part of its tasks then start near their input. With --from-cluster or --metrics this goes by what `dovetail
+    control` measured, and the part that did start near it is shown beside.
     """
     from extender.app.inspection import locality_wait
     from extender.app.inspection.measured import by_cluster, by_metrics
