@@ -147,12 +147,12 @@ def drain(
     settled = bindings is None and policies is None
     gate_count = nomination_count = fruitless_rounds = since = 0
     problems: dict[str, str] = {}
-    without: dict[str, str] = {}
+    without_requests: dict[str, str] = {}
     held, waiting = _waiting_pods(cluster, schedulers)
-    known = {pod.full_name for pod in held}
+    names_at_start = {pod.full_name for pod in held}
     for _ in range(_ROUNDS):
-        # At each turn: `held` are those of the `known` pods that carry something of ours now, and `since` is how many
-        # others do; `problems` is of the last round.
+        # At each turn: `held` are those of the pods at the start that carry something of ours now, and `since` is how
+        # many others do; `problems` is of the last round.
         if not held and settled:
             break
         # 2. Take off each pod what is ours.
@@ -160,7 +160,7 @@ def drain(
         gate_count += sum(outcome.gate for outcome in outcomes)
         nomination_count += sum(outcome.nomination for outcome in outcomes)
         problems = {outcome.pod.full_name: outcome.problem for outcome in outcomes if outcome.problem}
-        without |= {outcome.pod.full_name: outcome.without for outcome in outcomes if outcome.without}
+        without_requests |= {outcome.pod.full_name: outcome.without for outcome in outcomes if outcome.without}
         # 3. Give up after some rounds in which every write was refused.
         fruitless_rounds = fruitless_rounds + 1 if problems and len(problems) == len(outcomes) else 0
         if fruitless_rounds == _FRUITLESS_ROUNDS:
@@ -172,9 +172,9 @@ def drain(
             pause(_PAUSE_SECONDS)
         carrying, waiting = _waiting_pods(cluster, schedulers)
         if not settled:
-            known = {pod.full_name for pod in carrying}
+            names_at_start = {pod.full_name for pod in carrying}
         settled = True
-        held = tuple(pod for pod in carrying if pod.full_name in known)
+        held = tuple(pod for pod in carrying if pod.full_name in names_at_start)
         since = len(carrying) - len(held)
     # 5. Promote or evict those that run on what others reserved.
     taken_back, refused, unchanged = _end_running(cluster, way_out)
@@ -187,7 +187,7 @@ def drain(
         left=left | refused,
         waiting=waiting,
         taken_back=taken_back,
-        without_requests=without | unchanged,
+        without_requests=without_requests | unchanged,
         since=since + len(held) - len(left),
     )
 

@@ -282,10 +282,10 @@ def _locality(case: Case) -> list[str]:
 
 def _near(case: Case, near: Near) -> list[str]:
     """Return what would have to happen on which of the nodes that it waits for."""
-    wanted = set(case.near(near.level).nonzero()[0].tolist())
-    reserved, crowded = wanted.intersection(near.reserved), wanted.intersection(near.crowded)
+    near_rows = set(case.near(near.level).nonzero()[0].tolist())
+    reserved, crowded = near_rows.intersection(near.reserved), near_rows.intersection(near.crowded)
     rows_and_words = (
-        (wanted - reserved - crowded, "room must come free on"),
+        (near_rows - reserved - crowded, "room must come free on"),
         (reserved, "those for whom room is reserved must start, on"),
         (crowded, "fewer long tasks must run on"),
     )

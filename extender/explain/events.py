@@ -91,8 +91,8 @@ class Teller:
         before, self._since = self._since, {}
         for pod in held:
             kind = why[pod.uid].kind
-            known = before.get(pod.uid, (kind, max(pod.created, looked_at)))
-            self._since[pod.uid] = known if known[0] == kind else (kind, now)
+            kind_and_since = before.get(pod.uid, (kind, max(pod.created, looked_at)))
+            self._since[pod.uid] = kind_and_since if kind_and_since[0] == kind else (kind, now)
 
     def _warn(self, waiting: list[Pod]) -> None:
         """Warn of broken annotations, and of queues that pods name in vain, once for each owner.

@@ -34,22 +34,22 @@ def _reason(left: LeftOver, room: Floats, demand: Floats, barred: Mask) -> str:
     if not len(allowed):
         return BARRED
     is_unknown = left.unmeasured[allowed].any(axis=1)
-    known, unknown = allowed[~is_unknown], allowed[is_unknown]
-    if not len(known):
-        return f"of no node all is measured that limits pods there: {_unmeasured(left, unknown)}"
-    idle = room[known]
+    measured, unmeasured = allowed[~is_unknown], allowed[is_unknown]
+    if not len(measured):
+        return f"of no node all is measured that limits pods there: {_unmeasured(left, unmeasured)}"
+    idle = room[measured]
     if fits(idle, demand).any():
         return ENOUGH
     short = ((demand > 0) & (demand > idle)).sum(axis=0)
     worst = int(short.argmax())
     best = int(idle[:, worst].argmax())
-    name, node = left.layout.axis[worst], left.layout.names[int(known[best])]
+    name, node = left.layout.axis[worst], left.layout.names[int(measured[best])]
     most = amount(name, max(float(np.floor(idle[best, worst])), 0.0))
     text = f"no node has enough: mostly {name} is short, the most is {most} on {node}"
-    if not len(unknown):
+    if not len(unmeasured):
         return text
-    others = "1 other is" if len(unknown) == 1 else f"{len(unknown):,} others are"
-    return f"{text}; {others} left out, as not all is measured that limits pods there: {_unmeasured(left, unknown)}"
+    others = "1 other is" if len(unmeasured) == 1 else f"{len(unmeasured):,} others are"
+    return f"{text}; {others} left out, as not all is measured that limits pods there: {_unmeasured(left, unmeasured)}"
 
 
 def _unmeasured(left: LeftOver, rows: Rows) -> str:

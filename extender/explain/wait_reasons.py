@@ -203,8 +203,8 @@ def group_sizes(backlog: Backlog, groups: Collection[str]) -> dict[str, tuple[in
             leaving = sum(pod.leaving for pod in task_class.pods[PodPhase.RUNNING].values())
             pods[identity.group] += task_class.unfinished - leaving
             stated[identity.group] = max(stated[identity.group], identity.least)
-    known = backlog.groups.declared
-    return {group: (pods[group], known[group].least if group in known else stated[group]) for group in groups}
+    declared = backlog.groups.declared
+    return {group: (pods[group], declared[group].least if group in declared else stated[group]) for group in groups}
 
 
 def gates_of_others(pod: Pod) -> Sequence[str]:

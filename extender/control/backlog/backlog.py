@@ -168,13 +168,13 @@ class Backlog(PodIndex):
         """Note what another process says in `rest_seconds`."""
         with self.lock:
             self._missed_turns |= seconds.keys()
-            self.writes.backoff |= {uid: now + left for uid, left in seconds.items() if left > 0}
+            self.writes.backoff |= {uid: now + rest for uid, rest in seconds.items() if rest > 0}
 
     # -- events about pods
 
     def _see(self, pod: Pod, now: float) -> None:
-        known = self._pods.get(pod.uid)
-        if known is None or known.resource_version <= pod.resource_version:
+        old = self._pods.get(pod.uid)
+        if old is None or old.resource_version <= pod.resource_version:
             self._put(pod, now, news=True)
 
     def _list(self, pods: Sequence[Pod], now: float) -> None:
@@ -194,68 +194,75 @@ class Backlog(PodIndex):
             self._put(pod, now, news=False)
 
     def _put(self, pod: Pod, now: float, *, news: bool) -> None:
-        """Put a pod into its place; `news` are from a watch, not from a list, and say when something happened."""
-        known, before = self._pods.get(pod.uid), self._where.get(pod.uid)
+        """Put a pod into its place; `news` are from a watch, not from a list, and say when something happened.
+
+        `old` is the pod as the last event left it.
+        """
+        old, old_place = self._pods.get(pod.uid), self._where.get(pod.uid)
         # 1. A pod that takes no part (any more) has no place.
         if not self.takes_part(pod):
             self._remove(pod.uid)
             self.groups.lose(pod.uid)
             return
         # 2. Settle what the pod itself does not say, or not reliably: queue, dates, volumes.
-        pod = _dated(self._tenancy.settle(pod), known, now, news=news)
+        pod = _dated(self._tenancy.settle(pod), old, now, news=news)
         if pod.claims:
-            pod = self._with_volumes(pod, known)
+            pod = self._with_volumes(pod, old)
         # 3. See which writes have arrived.
-        self._end_writes(pod, known, now)
+        self._end_writes(pod, old, now)
         # 4. A pod that has ended, or is deleted before it had a node, leaves.
         self.groups.see(pod)
         if pod.finished or (pod.leaving and pod.node is None):
-            if before is not None and pod.finished:
-                self._learn(before[0], pod, now, news=news)
+            if old_place is not None and pod.finished:
+                self._learn(old_place[0], pod, now, news=news)
             self._remove(pod.uid)
             return
         # 5. Any other pod goes to its place, and then leaves the place that it had.
-        if known is not None and before is not None and same_class(pod, known):
-            task_class = before[0]
+        if old is not None and old_place is not None and same_class(pod, old):
+            task_class = old_place[0]
         else:
             task_class = self._job_table.class_of(pod)
         phase = self._phase_of(pod)
-        after = (task_class, phase)
+        place = (task_class, phase)
         task_class.pods[phase][pod.uid] = self._by_phase[phase][pod.uid] = pod
-        if phase in WAITING and (before is None or before[1] not in WAITING):
-            for name, amount in pod.demand.items():
-                if name in self._offered:
-                    self._arrived[name] = self._arrived.get(name, 0.0) + amount
+        if phase in WAITING and (old_place is None or old_place[1] not in WAITING):
+            self._note_arrival(pod)
         task_class.changes_on_nodes += phase is PodPhase.RUNNING
         task_class.refused += _is_refused(pod, phase)
-        self._move(pod, after)
-        self.changes += known is not None and known.opportunistic != pod.opportunistic
+        self._move(pod, place)
+        self.changes += old is not None and old.opportunistic != pod.opportunistic
         if pod.claims:
             self._volumes.use(pod)
-        if known is not None and before == after:
-            task_class.refused -= _is_refused(known, phase)
-            self._job_table.change_owner(known.owner, pod.owner, task_class.job)
+        if old is not None and old_place == place:
+            task_class.refused -= _is_refused(old, phase)
+            self._job_table.change_owner(old.owner, pod.owner, task_class.job)
             return
         self._job_table.add(pod, task_class)
         self.changes += 1
-        if known is not None and before is not None:
+        if old is not None and old_place is not None:
             if self.by_filter and phase is PodPhase.RUNNING:
                 task_class.released_at = max(task_class.released_at, now)
-            self._leave(known, *before)
+            self._leave(old, *old_place)
+
+    def _note_arrival(self, pod: Pod) -> None:
+        """Add what a pod that begins to wait demands of what nodes offer."""
+        for name, amount in pod.demand.items():
+            if name in self._offered:
+                self._arrived[name] = self._arrived.get(name, 0.0) + amount
 
     def _remove(self, uid: str) -> None:
         """Forget a pod: it has ended, is gone, or takes no part any more."""
         self._leave_book(uid)
-        known, where = self._pods.pop(uid, None), self._where.pop(uid, None)
+        pod, place = self._pods.pop(uid, None), self._where.pop(uid, None)
         self.writes.forget(uid)
         self._missed_turns.discard(uid)
-        if known is None or where is None:
+        if pod is None or place is None:
             return
-        if known.claims:
-            self._volumes.leave(known)
+        if pod.claims:
+            self._volumes.leave(pod)
         self.changes += 1
-        self.left += where[1] is PodPhase.RUNNING
-        self._leave(known, *where)
+        self.left += place[1] is PodPhase.RUNNING
+        self._leave(pod, *place)
 
     def _leave(self, pod: Pod, task_class: TaskClass, phase: PodPhase) -> None:
         """Take a pod, as it was, out of the place that it had."""
@@ -266,19 +273,19 @@ class Backlog(PodIndex):
             self._by_phase[phase].pop(pod.uid, None)
         self._job_table.remove(pod, task_class)
 
-    def _end_writes(self, pod: Pod, known: Pod | None, now: float) -> None:
+    def _end_writes(self, pod: Pod, old: Pod | None, now: float) -> None:
         """Take note of writes that have arrived: a gate that went, a node, or our nomination that was cleared.
 
         Where that shows that the room of its turn was of no use to a pod, it rests, longer each time.
         """
-        if known is None:
+        if old is None:
             return
-        if (known.gates, known.node) != (pod.gates, pod.node):
+        if (old.gates, old.node) != (pod.gates, pod.node):
             self.writes.forget(pod.uid)
             self._missed_turns.discard(pod.uid)
-        elif known.promised is not None and pod.promised is None:
+        elif old.promised is not None and pod.promised is None:
             self.writes.in_progress.pop(pod.uid, None)
-        if _is_in_vain(pod, known):
+        if _is_in_vain(pod, old):
             self._missed_turns.add(pod.uid)
             self.writes.back_off(pod.uid, now, _FIRST_REST_SECONDS, _LONGEST_REST_SECONDS)
 
@@ -287,7 +294,7 @@ class Backlog(PodIndex):
         phase = self._declared_phase(pod)
         return PodPhase.PENDING if phase is PodPhase.UNGATED and not self.is_ours(pod) else phase
 
-    def _with_volumes(self, pod: Pod, known: Pod | None) -> Pod:
+    def _with_volumes(self, pod: Pod, old: Pod | None) -> Pod:
         """Return a pod that says where its volumes are; once it has a node, as they were before.
 
         So it ends in the class in which it waited, and that class learns how long its pods run.
@@ -295,7 +302,7 @@ class Backlog(PodIndex):
         if pod.node is None:
             volumes = self._volumes.affinities(pod)
         else:
-            volumes = known.constraints.volumes if known is not None else ()
+            volumes = old.constraints.volumes if old is not None else ()
         if volumes == pod.constraints.volumes:
             return pod
         return replace(pod, constraints=replace(pod.constraints, volumes=volumes))
@@ -322,10 +329,10 @@ def _is_refused(pod: Pod, phase: PodPhase) -> bool:
     return phase is PodPhase.UNGATED and pod.unschedulable
 
 
-def _is_in_vain(pod: Pod, known: Pod) -> bool:
+def _is_in_vain(pod: Pod, old: Pod) -> bool:
     """Say whether a released pod lost our nomination because kube-scheduler refuses it."""
-    ours = known.promised is not None and known.nominated == known.promised
-    return ours and phase_of(pod) is PodPhase.UNGATED
+    was_nominated = old.promised is not None and old.nominated == old.promised
+    return was_nominated and phase_of(pod) is PodPhase.UNGATED
 
 
 def _came(pod: Pod) -> float:
@@ -335,19 +342,19 @@ def _came(pod: Pod) -> float:
     return math.inf if pod.started is None else pod.started
 
 
-def _dated(pod: Pod, known: Pod | None, now: float, *, news: bool) -> Pod:
+def _dated(pod: Pod, old: Pod | None, now: float, *, news: bool) -> Pod:
     """Return a pod whose dates agree with our clock. Dates stay as they first came, however clocks are set later.
 
     No date is in the future. A pod that is `news`, and not read from a list, was not created long ago. One that gates
     of others held counts as created once these are gone: it could not start before.
     """
     created, started = pod.created, pod.started
-    if known is not None:
-        freed = phase_of(known) is PodPhase.GATED and phase_of(pod) is not PodPhase.GATED
-        created = now if freed else known.created
+    if old is not None:
+        freed = phase_of(old) is PodPhase.GATED and phase_of(pod) is not PodPhase.GATED
+        created = now if freed else old.created
     elif news and now - created > _LATEST_NEWS_SECONDS:
         created = now
     if started is not None:
-        started = known.started if known is not None and known.started is not None else min(started, now)
+        started = old.started if old is not None and old.started is not None else min(started, now)
     created = min(created, now)
     return pod if (created, started) == (pod.created, pod.started) else replace(pod, created=created, started=started)

@@ -82,8 +82,8 @@ def partial_gangs(backlog: Backlog, nominated: Sequence[Pod]) -> set[str]:
         return set()
     with backlog.lock:
         groups = _progress(backlog, backlog.classes(), nominated=False)
-    known = {name: groups[name] for name in counts.keys() & groups.keys()}  # the pods of others went meanwhile
-    return {name for name, group in known.items() if group.started == 0 and counts[name] < group.least}
+    progress = {name: groups[name] for name in counts.keys() & groups.keys()}  # the pods of others went meanwhile
+    return {name for name, group in progress.items() if group.started == 0 and counts[name] < group.least}
 
 
 def _progress(backlog: Backlog, classes: Sequence[TaskClass], *, nominated: bool = True) -> Mapping[str, _Progress]:

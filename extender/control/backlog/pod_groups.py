@@ -88,8 +88,8 @@ class _Run:
 
     def _begin(self, owner: str) -> None:
         """Begin a new run, but for an owner that goes on."""
-        known, self.ended, self.earlier = {**self.earlier, **self.ended}, {}, {}
-        for uid, ended in known.items():
+        all_ended, self.ended, self.earlier = {**self.earlier, **self.ended}, {}, {}
+        for uid, ended in all_ended.items():
             (self.ended if owner and owner == ended.owner else self.earlier)[uid] = ended
         self.starts = sorted(ended.started for ended in self.earlier.values())
         self.begun_by = owner

@@ -24,10 +24,10 @@ def free_in_all(snapshot: Snapshot) -> Floats:
 def calm_demand(backlog: Backlog, snapshot: Snapshot) -> Floats | None:
     """Return what the pods without a gate need that wait [R]; None where somebody may have to wait for others.
 
-    That is where a pod is held, one was refused, a gang is to start whole, it makes a difference where one starts, or
-    all together need more than `SPARE_PART` of what is free.
+    Somebody may have to wait where a pod is held or was refused, where a gang is to start whole, where it matters on
+    which node a pod starts, or where all together need more than `SPARE_PART` of what is free.
     """
-    wanted: defaultdict[str, float] = defaultdict(float)
+    amounts: defaultdict[str, float] = defaultdict(float)
     with backlog.lock:
         if backlog.uids_at(PodPhase.READY):
             return None
@@ -38,8 +38,8 @@ def calm_demand(backlog: Backlog, snapshot: Snapshot) -> Floats | None:
             if is_particular(task_class) or any(pod.unschedulable for pod in ungated.values()):
                 return None
             for name, amount in task_class.template.demand.items():
-                wanted[name] += amount * len(ungated)
-    demand = snapshot.layout.vector(wanted)
+                amounts[name] += amount * len(ungated)
+    demand = snapshot.layout.vector(amounts)
     return demand if (demand <= SPARE_PART * free_in_all(snapshot)).all() else None
 
 

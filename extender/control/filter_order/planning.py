@@ -98,7 +98,7 @@ class Planning:
     def knows(self, slots: PlanSlots, key: PlanVersion, task_class: TaskClass) -> bool:
         """Say whether a plan knows all that is known, takes a class in, and no time has come since to plan anew."""
         young = self._clock() - slots.planned_at <= max(self._plan_seconds, slots.plan_seconds / PLANNING_PART)
-        newer = all(planned >= known for planned, known in zip(slots.key, key, strict=True))
+        newer = all(planned >= current for planned, current in zip(slots.key, key, strict=True))
         return newer and young and task_class.name not in slots.without and self._now() < slots.again_at
 
     def next(self, task_class: TaskClass) -> PlanSlots | None:
@@ -107,8 +107,8 @@ class Planning:
             request, until = _PlanRequest(task_class.name), self._clock() + LONGEST_WAIT_SECONDS
             self._requests.append(request)
             self._signal.notify()
-            while not request.met and not self._stopped and (left := until - self._clock()) > 0:
-                self._wait(left)
+            while not request.met and not self._stopped and (seconds := until - self._clock()) > 0:
+                self._wait(seconds)
             return self.last
 
     def stop(self) -> None:

@@ -64,38 +64,38 @@ class SlotPlanner:
 
     def plan(self, waiting: Set[str], without: Collection[str]) -> PlanSlots:
         """Return the slots of a plan for who is `waiting`, also those with our gate, `without` classes by name."""
-        known, most = self._known(), self._most
-        layout = known.snapshot.layout
+        basis, most = self._basis(), self._most
+        layout = basis.snapshot.layout
         # 1. Plan over all that waits.
-        plan_input = self._input_builder.build(known.snapshot, self._now(), without, self._refused())
+        plan_input = self._input_builder.build(basis.snapshot, self._now(), without, self._refused())
         plan = Plan(Taken().assignments())
         if plan_input.classes:
-            plan = self._planner.plan(known.snapshot, plan_input.waiting, self._now(), most=most)
+            plan = self._planner.plan(basis.snapshot, plan_input.waiting, self._now(), most=most)
             note_gang_turns(self._backlog, plan_input, plan)
         # 2. See what it leaves. One that is cut leaves nobody where there surely is room for all the rest.
-        by_class, planned = _by_class(plan_input, plan), Planned(plan_input, plan, known.snapshot)
+        by_class, planned = _by_class(plan_input, plan), Planned(plan_input, plan, basis.snapshot)
         demand, left = plan_input.waiting.demand, planned.left()
-        spare = free_in_all(known.snapshot) - demand[plan.assignments.task_class].sum(axis=0)
+        spare = free_in_all(basis.snapshot) - demand[plan.assignments.task_class].sum(axis=0)
         is_cut = len(plan.assignments) >= most
         if is_cut and (left @ demand <= SPARE_PART * spare).all():
             spare, left = spare - left @ demand, np.zeros_like(left)
         leaves = {plan_input.classes[row] for row in left.nonzero()[0].tolist()}
         # 3. Plan more pods next time where this was fast, fewer where it was slow.
-        seconds = self._clock() - known.at
+        seconds = self._clock() - basis.at
         self._pace(seconds, len(plan.assignments))
         return PlanSlots(
-            key=known.key,
+            key=basis.key,
             layout=layout,
-            planned_at=known.at,
+            planned_at=basis.at,
             plan_seconds=seconds,
             by_class=by_class,
             waiting=waiting,
             without=without,
             leaves=leaves,
-            leaves_hopeful=self._hopeful(leaves, known.snapshot),
+            leaves_hopeful=self._hopeful(leaves, basis.snapshot),
             is_cut=is_cut,
             spare=_by_name(spare, layout),
-            arrived=known.arrived,
+            arrived=basis.arrived,
             waiting_gangs=_waiting_gangs(plan_input, by_class),
             waiting_near=_waiting_near(planned),
             reserved=_reserved(plan, layout),
@@ -104,13 +104,13 @@ class SlotPlanner:
 
     def calm(self, waiting: Set[str]) -> PlanSlots | None:
         """Return no slots, where all pods that are `waiting` surely find room without a plan; else None."""
-        known = self._known()
-        layout = known.snapshot.layout
-        demand = calm_demand(self._backlog, known.snapshot) if waiting else np.zeros(len(layout.axis))
+        basis = self._basis()
+        layout = basis.snapshot.layout
+        demand = calm_demand(self._backlog, basis.snapshot) if waiting else np.zeros(len(layout.axis))
         if demand is None:
             return None
-        spare = _by_name(free_in_all(known.snapshot) - demand, layout)
-        return PlanSlots(known.key, layout, known.at, spare=spare, arrived=known.arrived)
+        spare = _by_name(free_in_all(basis.snapshot) - demand, layout)
+        return PlanSlots(basis.key, layout, basis.at, spare=spare, arrived=basis.arrived)
 
     def _refused(self) -> Set[TaskClass]:
         """Return the classes of which `control` releases no more than a few pods, to try: no room is kept for them.
@@ -124,10 +124,10 @@ class SlotPlanner:
                 if not (task_class.template.inputs and task_class.pods[PodPhase.UNGATED])
             }
 
-    def _known(self) -> "_Known":
+    def _basis(self) -> "_Basis":
         """Take what is known now. Key and arrivals may say less than a plan knows, never more."""
         at, arrived, key = self._clock(), self._backlog.arrived(), self.key()
-        return _Known(at, arrived, key, self._ledger.snapshot(self._flight_time()))
+        return _Basis(at, arrived, key, self._ledger.snapshot(self._flight_time()))
 
     def _pace(self, seconds: float, planned: int) -> None:
         if seconds > _LONGEST_PLAN_SECONDS:
@@ -154,7 +154,7 @@ class SlotPlanner:
         return False
 
 
-class _Known(NamedTuple):
+class _Basis(NamedTuple):
     """What is known at a time (monotonic)."""
 
     at: float

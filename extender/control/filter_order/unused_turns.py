@@ -84,8 +84,8 @@ class UnusedTurns:
         for name, released_at in latest.items():
             if released_at > self._released_at.get(name, released_at):
                 self.use(name)
-        known = self._turns.keys() | self._rests.keys()
-        self._released_at = {name: at for name, at in self._released_at.items() if name in known} | dict(latest)
+        names = self._turns.keys() | self._rests.keys()
+        self._released_at = {name: at for name, at in self._released_at.items() if name in names} | dict(latest)
 
     def out(self, now: float) -> Mapping[str, float]:
         """Return since when which classes are left out of plans; each gets another chance after a while."""

@@ -78,15 +78,15 @@ class ClassUse:
         if not len(self._count):
             return use
         row = np.where(class_of < len(self._count), class_of, -1)
-        known = np.flatnonzero((row >= 0) & (self._count[row] >= self._least))
-        use[known, : len(DIMENSIONS)] = self._sum[row[known]] / self._count[row[known], np.newaxis]
+        learned = np.flatnonzero((row >= 0) & (self._count[row] >= self._least))
+        use[learned, : len(DIMENSIONS)] = self._sum[row[learned]] / self._count[row[learned], np.newaxis]
         return use
 
     def _leave(self, pod: Rows) -> None:
         """Take pods out of their classes, as they are of others by now: they were resized, or their choice changed."""
-        known = pod[self._known[pod]]
-        np.subtract.at(self._sum, self._class_of[known], self._counted[known])
-        np.subtract.at(self._count, self._class_of[known], 1.0)
+        counted = pod[self._known[pod]]
+        np.subtract.at(self._sum, self._class_of[counted], self._counted[counted])
+        np.subtract.at(self._count, self._class_of[counted], 1.0)
         self._drop(pod)
 
     def _say(self, pod: Rows) -> None:

@@ -94,14 +94,14 @@ class LearnedUse:
             gone = self._backlog.gone(str(uid) for uid in self._pod_rows.row_of)
             # 2. Who was measured, in which class.
             where = self._backlog.find_all(usage.pods)
-            known: set[Hashable] = {
+            classes: set[Hashable] = {
                 task_class for job in self._backlog.jobs.values() for task_class in job.classes.values()
             }
             running = _measured(usage, where)
         self._classes.end(np.array(self._pod_rows.take_back(gone), dtype=np.intp))
         self._learn(running, usage.rate_seconds)
         # 3. Classes that are over are forgotten.
-        over = [key for key in self._class_rows.row_of if key not in known]
+        over = [key for key in self._class_rows.row_of if key not in classes]
         if over:
             self._classes.forget(np.array(self._class_rows.take_back(over), dtype=np.intp))
 

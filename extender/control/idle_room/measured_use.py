@@ -89,9 +89,9 @@ def _book(layout: Layout, samples: Mapping[str, Sample], problems: Container[str
     amounts = np.full((count, len(layout.axis)), np.nan)
     since, at = np.full(count, np.nan), np.full(count, np.nan)
     rows = np.array([-1 if name in problems else layout.rows.get(name, -1) for name in samples], dtype=np.intp)
-    known, measured = np.flatnonzero(rows >= 0), samples_of(samples)
-    amounts[rows[known], : len(DIMENSIONS)] = measured.amounts[known]
-    since[rows[known]], at[rows[known]] = measured.since[known], measured.at[known]
+    places, measured = np.flatnonzero(rows >= 0), samples_of(samples)
+    amounts[rows[places], : len(DIMENSIONS)] = measured.amounts[places]
+    since[rows[places]], at[rows[places]] = measured.since[places], measured.at[places]
     return _Book(amounts, since, at)
 
 

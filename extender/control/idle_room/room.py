@@ -2,13 +2,13 @@
 
     T_alloc x allocatable - what is used - what pods need that the measurement does not hold yet
 
-What is used is without what the window still holds of pods that have ended.
+The window of a measurement still holds pods that have ended: these are taken off what is used.
 
-With `auto` it is T_preempt x allocatable - the predicted peak of the node (`predicted`), which is never below what is
-used, and again what pods need that is in neither.
+With `auto` it is T_preempt x allocatable - the larger of the node's predicted peak (`predicted`) and what is used -
+what pods need that is in neither.
 
-That holds for regular pods as well: what was promised to one that has not begun is idle, and not for long. What a
-resize cannot free (pod slots, GPUs and the like) must be free as for a regular pod.
+Young regular pods count as well as opportunistic ones: what was promised to one that has not begun is idle, and not for
+long. What a resize cannot free (pod slots, GPUs and the like) must be free as for a regular pod.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -88,17 +88,17 @@ def idle_room(
     """
     layout = snapshot.layout
     shared = np.array([name in DIMENSIONS for name in layout.axis])
-    held, given = _young(snapshot, measured, usage, expected)
+    held, counted = _young(snapshot, measured, usage, expected)
     waiting, coming = snapshot.nominations.given_to(layout.capacity.shape), _coming(snapshot)
     for more in (None if young_regular is None else young_regular.expected, waiting, coming):
-        given = given if more is None else given + more
-    for one in (None if young_regular is None else young_regular.held, measured.gone):
-        held = held if one is None else held + one
-    use = slack.ramped_up(measured.used, held, given)
+        counted = counted if more is None else counted + more
+    for more in (None if young_regular is None else young_regular.held, measured.gone):
+        held = held if more is None else held + more
+    use = slack.ramped_up(measured.used, held, counted)
     threshold = thresholds.on(layout)
     room = slack.idle_room(use, layout.capacity, threshold)
     if thresholds.peaks is not None:
-        by_peak = auto_room(thresholds.most(layout), np.maximum(use, thresholds.peaks + given))
+        by_peak = auto_room(thresholds.most(layout), np.maximum(use, thresholds.peaks + counted))
         room = np.where(np.isnan(threshold)[:, np.newaxis], by_peak, room)
     return np.where(shared, _known_only(room, measured, layout), _regular_room(snapshot, coming))
 

@@ -29,10 +29,10 @@ def starting(
     the last ones are looked at. Pods that take no part in the backlog are not known here.
     """
     nothing = np.zeros(layout.capacity.shape)
-    known = np.isfinite(measured.at)
-    if not known.any():
+    is_measured = np.isfinite(measured.at)
+    if not is_measured.any():
         return Young(nothing, nothing)
-    earliest = min(measured.since[known].min(), measured.at[known].min() - RAMP_UP_SECONDS) - LATE_SECONDS
+    earliest = min(measured.since[is_measured].min(), measured.at[is_measured].min() - RAMP_UP_SECONDS) - LATE_SECONDS
     candidates = _candidates(backlog, layout, earliest)
     if not candidates:
         return Young(nothing, nothing)

@@ -48,14 +48,14 @@ def annotation(pod: Document) -> Patch | None:
     Raises BadAnnotation where it cannot be written down.
     """
     text = requests_of(pod).written()
-    known = part(part(pod, "metadata"), "annotations").get(REGULAR_REQUESTS_ANNOTATION)
-    return None if known == text else _annotated(pod, text)
+    written = part(part(pod, "metadata"), "annotations").get(REGULAR_REQUESTS_ANNOTATION)
+    return None if written == text else _annotated(pod, text)
 
 
 def no_annotation(pod: Document) -> Patch | None:
     """Return the merge patch that removes what is written down; None where nothing is."""
-    known = REGULAR_REQUESTS_ANNOTATION in part(part(pod, "metadata"), "annotations")
-    return _annotated(pod, None) if known else None
+    is_written = REGULAR_REQUESTS_ANNOTATION in part(part(pod, "metadata"), "annotations")
+    return _annotated(pod, None) if is_written else None
 
 
 def resize_to_zero(pod: Document, requests: RegularRequests, memory_bytes: int) -> Patch | None:
@@ -89,9 +89,9 @@ def resize_back(pod: Document, requests: RegularRequests, memory_bytes: int) -> 
         if back := _different(regular, _resizable(container, "requests")):
             changed["requests"] = back
         if container["name"] in requests.limited:
-            known = _amount(_resizable(container, "limits").get("memory", "0"), MEMORY)
+            limit_now = _amount(_resizable(container, "limits").get("memory", "0"), MEMORY)
             limit = max(memory_bytes, _amount(regular.get("memory", "0"), MEMORY))
-            if 0 < known < limit:
+            if 0 < limit_now < limit:
                 changed["limits"] = {MEMORY: str(limit)}
         return changed
 

@@ -60,19 +60,19 @@ def broken_promises(pods: Sequence[Pod], snapshot: Snapshot, room: IdleRoom) -> 
     layout, nominations = snapshot.layout, snapshot.nominations
     # 1. The room as if none of it were promised to them.
     uids = {pod.uid for pod in pods}
-    others = np.array([uid not in uids for uid in nominations.uids], dtype=np.bool_)
-    left = room(replace(snapshot, nominations=replace(nominations, given=nominations.given * others[:, np.newaxis])))
-    if left is None:
+    is_other = np.array([uid not in uids for uid in nominations.uids], dtype=np.bool_)
+    free = room(replace(snapshot, nominations=replace(nominations, given=nominations.given * is_other[:, np.newaxis])))
+    if free is None:
         return None
     # 2. Give it to one after the other.
     broken, shared = set[str](), len(DIMENSIONS)
-    left = left[:, :shared].copy()
+    free = free[:, :shared].copy()
     for pod in sorted(pods, key=lambda pod: pod.uid):
         node = pod.promised or ""
         row = layout.rows.get(node)
         need = None if row is None else layout.vector(given(pod, node, layout.rows).get(node, {}))[:shared]
-        if row is None or need is None or not fits(left[row], need):
+        if row is None or need is None or not fits(free[row], need):
             broken.add(pod.uid)
         else:
-            left[row] -= need
+            free[row] -= need
     return broken

@@ -150,9 +150,9 @@ def _written_down(pod: Document) -> RegularRequests | None:
 def _not_annotated(pod: Document) -> Document:
     """Return a pod as if nothing were written down of it: one that was made regular again may be asked anew."""
     meta = part(pod, "metadata")
-    known = part(meta, "annotations")
-    left = {name: text for name, text in known.items() if name != REGULAR_REQUESTS_ANNOTATION}
-    return {**pod, "metadata": {**meta, "annotations": left}}
+    annotations = part(meta, "annotations")
+    others = {name: text for name, text in annotations.items() if name != REGULAR_REQUESTS_ANNOTATION}
+    return {**pod, "metadata": {**meta, "annotations": others}}
 
 
 def _version_of(pod: Document) -> int:

@@ -91,11 +91,11 @@ class SecondPass:
         room = self.room(snapshot)
         unknown = unmeasured(self._measured.of(layout, self._usage()), layout)
         # 2. Who is left, and may be opportunistic where.
-        left = planned.left()
+        count_left = planned.left()
         may = self._may(planned, now)
-        waiting = replace(waiting, count=left)
+        waiting = replace(waiting, count=count_left)
         self.left_over = left_over(waiting, Taken().assignments(), may, layout, room, now, unmeasured=unknown)
-        if room is None or not (may & (left > 0)).any():
+        if room is None or not (may & (count_left > 0)).any():
             return []
         barred = self._stays_off.barred(waiting.names, snapshot.layout.names, now)
         if waiting.barred is not None:
@@ -158,12 +158,12 @@ class SecondPass:
                 del self._unseen[uid]
         if not self._unseen:
             return jobs
-        given = np.zeros_like(jobs.allocated) if jobs.opportunistic is None else jobs.opportunistic.copy()
+        taken = np.zeros_like(jobs.allocated) if jobs.opportunistic is None else jobs.opportunistic.copy()
         rows = {name: row for row, name in enumerate(jobs.names)}
         for name, pod in self._unseen.values():
             if name in rows:
-                given[rows[name]] += layout.vector(pod.demand) - layout.vector(replace(pod, opportunistic=True).counted)
-        return replace(jobs, opportunistic=given)
+                taken[rows[name]] += layout.vector(pod.demand) - layout.vector(replace(pod, opportunistic=True).counted)
+        return replace(jobs, opportunistic=taken)
 
     def _forget_ended(self, now: float) -> None:
         """Forget the evictions of classes of which no pod is there any more, now and then."""
@@ -199,8 +199,8 @@ class SecondPass:
         backlog, until = self._cluster.backlog, now + self._cluster.assume_seconds
         with backlog.lock:
             ready, writes = task_class.pods[PodPhase.READY].items(), backlog.writes
-            theirs = (pod for uid, pod in ready if pod.nominated in (None, node) and not writes.busy(uid))
-            pod = next(theirs, None)
+            candidates = (pod for uid, pod in ready if pod.nominated in (None, node) and not writes.busy(uid))
+            pod = next(candidates, None)
             return pod and backlog.take(task_class, now, until, pod.uid, to_try=not pod.opportunistic)
 
 

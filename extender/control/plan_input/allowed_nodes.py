@@ -23,8 +23,8 @@ class AllowedNodes:
 
     def labels(self, layout: Layout) -> NodeLabels:
         """Return the labels and taints of the nodes; the same object until a node changes."""
-        version, known = self._backlog.nodes_version, self._version
-        if known is None or known[0] is not layout or known[1] != version:
+        version, cached = self._backlog.nodes_version, self._version
+        if cached is None or cached[0] is not layout or cached[1] != version:
             self._version = (layout, version)
             self._labels = NodeLabels([self._backlog.nodes.get(name) for name in layout.names])
             self._allowed = {}

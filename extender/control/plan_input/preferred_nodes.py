@@ -111,8 +111,8 @@ class PreferredNodes:
         self._kept = {task_class: self._kept[task_class] for task_class in classes if task_class in self._kept}
         if len(self._preferred) > 2 * len(classes) + _KEPT_BESIDES:
             templates = (task_class.template for task_class in classes)
-            wanted = {(pod.prefers, pod.constraints) for pod in templates}
-            self._preferred = {key: levels for key, levels in self._preferred.items() if key in wanted}
+            keys = {(pod.prefers, pod.constraints) for pod in templates}
+            self._preferred = {key: levels for key, levels in self._preferred.items() if key in keys}
 
     def levels(self, pod: Pod, layout: Layout) -> Counts | None:
         """Return how many levels each node is from those that the pod's affinity prefers, else from its volumes [N].

@@ -117,8 +117,8 @@ class _Look:
                 continue
             if not least and not self.making_way.possible(demand, allowed):  # a gang's pod may still fit elsewhere
                 continue
-            wanted = min(count, least - placed) if least else count
-            more, more_ways = self.making_way.ways(demand, allowed, wanted, math.inf if least else _MOST_AT_ONCE)
+            count_needed = min(count, least - placed) if least else count
+            more, more_ways = self.making_way.ways(demand, allowed, count_needed, math.inf if least else _MOST_AT_ONCE)
             placed += more
             ways += [(row, way) for way in more_ways]
         if placed >= max(least, 1):

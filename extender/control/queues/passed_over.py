@@ -44,11 +44,11 @@ def passed_over_in(waiting: Waiting, plan: Plan, snapshot: Snapshot) -> PassedOv
     queue, levels = waiting.jobs.queue[waiting.job], _Levels(waiting.jobs, snapshot.layout.total)
     assignments, free = plan.assignments, snapshot.free() - _reserved(waiting, plan.carried.reserved, snapshot.layout)
     # 1. Follow the plan start by start; note those by which a queue, or one above it, gets more than its share.
-    given: list[tuple[int, int, Mask]] = []
+    starts_above_share: list[tuple[int, int, Mask]] = []
     for row, node in zip(assignments.task_class.tolist(), assignments.node.tolist(), strict=True):
         full = levels.full(int(queue[row]))
-        if full.any() and len(given) < _MOST_STARTS:
-            given.append((row, node, full))
+        if full.any() and len(starts_above_share) < _MOST_STARTS:
+            starts_above_share.append((row, node, full))
         levels.give(int(queue[row]), waiting.demand[row])
         free[node] -= waiting.demand[row]
     # 2. After the plan, find the classes that wait and whose queues are below their shares.
@@ -57,7 +57,7 @@ def passed_over_in(waiting: Waiting, plan: Plan, snapshot: Snapshot) -> PassedOv
     below = within[:, -1] & _alone(waiting) & (waiting.count > started)
     # 3. Of those, find the ones that could have used the room of a start that was noted.
     passed = np.zeros(len(queue), dtype=np.bool_)
-    for row, node, full in given:
+    for row, node, full in starts_above_share:
         level = levels.part_from(int(queue[row]))[queue]
         first = below & (level >= 0) & full[level] & within[np.arange(len(queue)), level]
         passed |= first & _could(waiting, row, node, free[node] + waiting.demand[row])

@@ -67,12 +67,12 @@ class Evictions:
         # 1. Undo what was refused in part. The refused one counts in the rate; those after it were never asked.
         never_asked = 0
         while self._outcomes:
-            eviction, asked = self._outcomes.popleft()
-            if staying := eviction.victims[asked:]:
+            eviction, count_asked = self._outcomes.popleft()
+            if staying := eviction.victims[count_asked:]:
                 self.requests.refuse(staying)
                 never_asked += len(staying) - 1
                 self._undo(eviction, now)
-                self.trials.correct(eviction.pod, asked)
+                self.trials.correct(eviction.pod, count_asked)
         # 2. Forget what is old.
         self.trials.forget_old(self._cluster.flight_time())
         self.requests.expire()
@@ -180,9 +180,9 @@ class Evictions:
     def _frees_more(self, node: str) -> bool:
         """Say whether more pods are to go that run on a node or read from it: the room kept for a pod may be theirs."""
         nodes, backlog = self._cluster.snapshot().layout.rows, self._cluster.backlog
-        asked = (pod for uid in self.requests.asked() if (pod := backlog.pod(uid)) is not None)
+        victims = (pod for uid in self.requests.asked() if (pod := backlog.pod(uid)) is not None)
         leaving = self._cluster.ledger.leaving(node, below=_ANY_PRIORITY)
-        return bool(leaving) or any(node in taken(pod, pod.node or "", nodes) for pod in asked)
+        return bool(leaving) or any(node in taken(pod, pod.node or "", nodes) for pod in victims)
 
     def _is_free(self, pod: Pod, node: str) -> bool:
         """Say whether there is room for all that is promised, on the node and where the pod reads its input."""

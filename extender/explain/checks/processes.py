@@ -49,10 +49,10 @@ def extender(facts: Facts) -> Iterator[Finding]:
         yield Finding("extender", PROBLEM, f"{calls.source} is not ready", "look at its /readyz and its logs")
     if not calls.calls:
         since = (pod for pod in facts.pods if pod.node is not None and pod.created > calls.started)
-        ours = sum(pod.scheduler in facts.schedulers for pod in since)
-        level: Level = PROBLEM if ours else WARNING
+        placed = sum(pod.scheduler in facts.schedulers for pod in since)
+        level: Level = PROBLEM if placed else WARNING
         text = f"{calls.source} has not been asked since it started"
-        text += f", though {many(ours, 'pod')} of our schedulerName came and got a node" if ours else ""
+        text += f", though {many(placed, 'pod')} of our schedulerName came and got a node" if placed else ""
         yield Finding("extender", level, text, "check urlPrefix in the KubeSchedulerConfiguration's extenders")
     elif calls.failed:
         text = f"{calls.source}: {calls.failed:,} of {many(calls.calls, 'filter call')} failed since it started"

@@ -73,10 +73,10 @@ def _auto(auto: AutoReport) -> Iterator[Finding]:
         advice = "no pod is started on what is idle until there are; `control` makes them every half minute"
         yield Finding(_CHECK, WARNING, "there are no predicted peaks", advice)
         return
-    known = f"{auto.known} of {many(auto.nodes, 'node')} with a history of two hours"
-    left = " and ".join(amount(name, auto.room[name]) for name in (CPU, MEMORY) if name in auto.room)
-    room = f"; they leave {left} in all" if left else ""
-    text = f"{known}; peaks are predicted at N = {auto.sigmas:.1f}{room}"
+    nodes = f"{auto.known} of {many(auto.nodes, 'node')} with a history of two hours"
+    amounts = " and ".join(amount(name, auto.room[name]) for name in (CPU, MEMORY) if name in auto.room)
+    room = f"; they leave {amounts} in all" if amounts else ""
+    text = f"{nodes}; peaks are predicted at N = {auto.sigmas:.1f}{room}"
     yield Finding(_CHECK, OK, text)
 
 

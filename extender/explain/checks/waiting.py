@@ -47,9 +47,9 @@ def gates(facts: Facts) -> Iterator[Finding]:
 def strangers(facts: Facts) -> Iterator[Finding]:
     """Say which pods name a scheduler that nobody has seen here."""
     seen = {pod.scheduler for pod in facts.pods if pod.node is not None}
-    known = {DEFAULT_SCHEDULER, *facts.schedulers, *facts.leases, *seen}
+    known_names = {DEFAULT_SCHEDULER, *facts.schedulers, *facts.leases, *seen}
     schedulers = (pod.scheduler for pod in facts.pods if pod.waits)
-    waiting = Counter(name for name in schedulers if name and name not in known)
+    waiting = Counter(name for name in schedulers if name and name not in known_names)
     for name, count in sorted(waiting.items()):
         text = f"no pod with schedulerName {name} has a node here, no Lease has that name; {many(count, 'pod')} waiting"
         yield Finding("schedulers", WARNING, text, "run that scheduler, or correct spec.schedulerName")
