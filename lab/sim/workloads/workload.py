@@ -61,7 +61,7 @@ class Stage:
     there, and then begin (engine/gangs.py).
     `waves` say what tasks take by wave and by how many machines their job has (engine/machine_waves.py); `durations`
     are then the least of it (None: tasks take their `durations`).
-    `comes` [tasks] is how long after its stage may begin each task is there, in seconds (None: at once).
+    `comes` [tasks] is how many seconds after its stage may begin each task is there (None: at once); not for blocks.
     """
 
     name: str
