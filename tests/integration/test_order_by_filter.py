@@ -119,7 +119,7 @@ def test_a_short_jobs_pods_go_before_a_long_jobs_that_were_created_first(control
 
 
 @pytest.mark.parametrize("control", [True, False], ids=["with control", "alone"])
-def test_nothing_is_stuck_and_there_is_no_hot_loop(control_plane, client, tell, control):
+def test_nothing_is_stuck_and_nobody_is_asked_about_once_all_have_ended(control_plane, client, tell, control):
     with ordered(control_plane, control=control) as dovetail:
         workload.create_nodes(client, [builders.node(f"node-{n}", cpu=8, memory="32Gi") for n in range(3)])
         asking = [
@@ -137,7 +137,6 @@ def test_nothing_is_stuck_and_there_is_no_hot_loop(control_plane, client, tell, 
         assert calls(dovetail) == still
         assert not times.over
         assert not times.rebound
-        assert asked < 20
 
 
 @pytest.mark.usefixtures("priorities")
@@ -157,8 +156,11 @@ def test_a_turn_that_comes_without_an_event_is_told_to_that_pod_alone(control_pl
         workload.create_pods(client, [pod("next", cpu=2, duration=5), pod("later", cpu=2, duration=500)])
         assert "others go first" in refusal(client, "next")
         assert "others go first" in refusal(client, "later")
+        # While nothing changes nobody is asked about: a reason that changes wakes its pod dozens of times a second.
         time.sleep(1)
         asked = calls(dovetail)
+        time.sleep(1)
+        assert calls(dovetail) == asked
         with Times(client) as times:
             request(client, "DELETE", "/api/v1/namespaces/default/pods/first", gracePeriodSeconds=0)
             deleted = time.monotonic()
@@ -277,4 +279,4 @@ def test_what_order_costs(control_plane, client, tell, name, order, control, hel
             f"| {max(times.bound.values()) - begun:.1f} s | {sum(times.turns.values())} "
             f"| {dovetail.metric('dovetail_plan_seconds_count'):g} |"
         )
-        assert asked < 20
+        assert asked < 2
