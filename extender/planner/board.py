@@ -239,7 +239,7 @@ class Board:
             if candidates.in_bundle > 0:
                 candidates.bundle[picked] -= 1
         no_block_left = near and not self.sources.has_local(task_class, node)
-        enough = started and self.spreading is not None and self.spreading.has_its_part(task_class, node)
+        enough = started and self.spreading is not None and self.spreading.count_start(task_class, node)
         if not started or not self.left[task_class] or no_block_left or enough:
             candidates.leave_out()
         if started and self.locality is not None and self.locality.nearness.is_long[task_class]:

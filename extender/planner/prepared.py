@@ -148,11 +148,13 @@ def prepared(waiting: Waiting, layout: Layout, before: Prepared | None = None) -
 def scale_of(capacity: Floats, packed: Mask) -> Floats:
     """Return by what demand and free amounts are multiplied to compare tasks on a node [R, N], 0 where not `packed`.
 
-    It is 1 / (what the mean node has, times the node's size), where a node's size is the geometric mean of what it has,
-    as parts of the mean node's. So a node keeps its shape, and only its size does not count. Divided by its own
-    capacity every empty node would be (1, 1, ...), and a node with much CPU and little memory would take tasks that
-    need much memory first, as they would be large there. On nodes of one shape the two are the same. A node with
-    devices is divided by its own: what it has most of is for who needs the devices.
+    It is 1 / (what the mean node has x the node's size). A node's size is the geometric mean of what it has, as parts
+    of what the mean node has. So a node keeps its shape, and only its size does not count.
+
+    Why not divide by the node's own capacity: then every empty node would be (1, 1, ...), and a node with much CPU and
+    little memory would first take tasks that need much memory, as they would be large there. On nodes of one shape the
+    two are the same. Nodes with devices are divided by their own capacity: what they have most of is for tasks that
+    need the devices.
     """
     own = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=packed)
     base = packed[: len(DIMENSIONS)]

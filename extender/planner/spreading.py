@@ -14,9 +14,10 @@ from extender.planner.prepared import Prepared
 
 
 class Spreading:
-    """Whether a node has its equal part of a class that is `shuffled` [C], if its disk is at most as fast as its link.
+    """Counts the starts of `shuffled` classes [C] on nodes whose disk is at most as fast as their link.
 
-    `held_back`: a class was left out on a node for that since the matching began, and may go on in another one.
+    No more than its equal part of a class is to start on such a node in one matching. `held_back`: a class was left out
+    on a node for that since the matching began, and may go on in another one.
     """
 
     def __init__(self, classes: Prepared, shuffled: Mask) -> None:
@@ -32,7 +33,7 @@ class Spreading:
         self._left, self._nodes, self.held_back = left.tolist(), nodes, False
         self._started.clear()
 
-    def has_its_part(self, task_class: int, node: int) -> bool:
+    def count_start(self, task_class: int, node: int) -> bool:
         """Count a start of the class on the node, and say whether no other is to follow it there."""
         if not (self._shuffled[task_class] and self._slow_disk[node]):
             return False

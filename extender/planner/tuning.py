@@ -19,34 +19,48 @@ DRF, SLOTS = "drf", "slots"
 class Policy:
     """The tuning of the planner; the papers' defaults (Tetris 3.2 to 3.5, Graphene 5.1) but for `matching`, measured.
 
-    `matching`: `machine` (fill one at a time), `pair` (the best of all) or `bundle` (one machine at a time, first with
-    a set of tasks that is chosen as a whole: policy.bundling; where jobs wait for locality as `machine`).
-    `rule`: of alignment.TASK_RULES.
-    `srtf` m: how much remaining work counts against alignment (eps = m x mean alignment / mean work), 0 not at all;
-    `rank`: how much the order of a job's DAG counts (policy.dag_order), in [0, 1]; 0 not at all.
-    `packing` False: nothing but remaining work counts. `sharing` is the unit in which turns are counted: `drf` (the
-    dominant share) or `slots` (memory). `kappa`: a job may have a start while it is at most this part of the cluster
-    ahead of the one of its queue that has least by its weight; 0: only that one, 1: all may. `fairness` f in [0, 1)
-    leaves out that part of the jobs that have most. `queue_kappa` is kappa between queues.
-    `barrier` b; 1 prefers no one. `headroom`: the part of a disk and of a link that tasks reading on their
-    own leave to shuffles that wait: without it one full node of many holds up every shuffle that reads there as well.
-    `source_excess`: a shuffle may start while the links that it reads from are promised at most this part beyond what
-    they have, or much more where it takes little of them (locality.sources): little over-allocation loses no goodput
-    (Graphene, 5), and one full link of many does not hold up all.
-    `overbook`: the part beyond a node's disks and links that tasks may be promised there, where starting at once gains
-    more than it costs all others (planner.overbooking; Graphene, 5); 0: none.
-    `tail`: a job whose longest chain of stages takes at least this part of the time for which all that is left keeps
-    the cluster busy goes before others (policy.critical), but for jobs so small that together they are at most the
-    part `small` of all work; few long tasks that take as long as all that is left go before these. Infinite prefers
-    none.
-    `locality_waits`: for how many seconds a job may be passed over until it starts on the rack of its input, beyond
-    that, ... and in the end anywhere (Delay Scheduling); () for no waiting. Being passed over for others counts for at
-    most `pass_counts` seconds (infinite: until the next plan); where room stays empty, all time counts. Tasks of at
-    least `long_task` seconds, or of unknown duration, stay away from nodes that run more than the mean number of such;
-    infinite: nobody does.
-    `starved_after`: after so many seconds without a start a class gets a due time (fairness.due_times). From then on it
-    goes first in every second start of its queue. Room for who is due and fits nowhere is reserved: at most the part
-    `reservable` of the cluster, or what one class or gang needs (fairness.reservations).
+    Matching and score:
+
+    - `matching`: `machine` fills one node at a time, `pair` takes the best of all pairs. `bundle` fills one node at a
+      time, first with a set of tasks that is chosen as a whole (policy.bundling); as `machine` where jobs wait for
+      locality.
+    - `rule`: of alignment.TASK_RULES. `packing` False: nothing but remaining work counts.
+    - `srtf` m: how much remaining work counts against alignment (eps = m x mean alignment / mean work); 0: not at all.
+    - `rank`: how much the order of a job's DAG counts (policy.dag_order), in [0, 1]; 0: not at all.
+
+    Between jobs and queues:
+
+    - `sharing`: the unit in which turns are counted, `drf` (the dominant share) or `slots` (memory).
+    - `kappa`: a job may have a start while it is at most this part of the cluster ahead of the job of its queue that
+      has least by its weight; 0: that one only, 1: all may. `queue_kappa` is the same between queues.
+    - `fairness` f in [0, 1) leaves out that part of the jobs that have most.
+    - `barrier` b: once this part of a stage has finished, its last tasks go first; 1: none do.
+    - `tail`: a job goes before others if its longest chain of stages takes at least this part of the time for which all
+      that is left keeps the cluster busy (policy.critical). Jobs so small that together they are at most the part
+      `small` of all work go before it. Few long tasks that take as long as all that is left go before these. Infinite:
+      none go first.
+    - `starved_after`: after so many seconds without a start a class gets a due time (fairness.due_times). From then on
+      it goes first in every second start of its queue. Room for a class that is due and fits nowhere is reserved: at
+      most the part `reservable` of the cluster, or what one class or gang needs (fairness.reservations).
+
+    Disks and links:
+
+    - `headroom`: the part of a disk and of a link that tasks reading on their own node leave to shuffles that wait.
+      Without it one full node of many holds up every shuffle that reads there.
+    - `source_excess`: a shuffle may start while the links that it reads from are promised at most this part beyond what
+      they have, or much more where it takes little of them (locality.sources). Little over-allocation loses no goodput
+      (Graphene, 5), and one full link of many does not hold up all.
+    - `overbook`: the part beyond a node's disks and links that tasks may be promised there, where starting at once
+      gains more than it costs all others (planner.overbooking; Graphene, 5); 0: none.
+
+    Locality (Delay Scheduling):
+
+    - `locality_waits`: for how many seconds a job may be passed over until it starts on the rack of its input, beyond
+      that, ... and in the end anywhere; () for no waiting.
+    - `pass_counts`: being passed over for others counts for at most so many seconds (infinite: until the next plan).
+      Where room stays empty, all time counts.
+    - `long_task`: tasks of at least so many seconds, or of unknown duration, stay away from nodes that run more than
+      the mean number of such; infinite: none do.
     """
 
     matching: str = MACHINE

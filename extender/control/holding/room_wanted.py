@@ -14,9 +14,13 @@ from extender.planner import Places, most_if_empty
 class RoomWanted:
     """Tells `holding` after each plan whether somebody waits for room. One thread.
 
-    Not those who fit on no node even when that is empty but for the pods of DaemonSets and static ones, gangs for which
-    the empty cluster is too small, nor those who want only what others do not use. A plan has no rows for gangs of
-    which pods are missing, nor for classes that kube-scheduler refuses for reasons of its own.
+    These do not count:
+
+    - pods that would fit on no node with nothing but the pods of DaemonSets and static pods on it;
+    - gangs for which the empty cluster is too small;
+    - pods that are never regular.
+
+    Gangs of which pods are missing, and classes that kube-scheduler refuses, have no rows in a plan.
     """
 
     def __init__(

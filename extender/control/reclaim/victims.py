@@ -277,8 +277,8 @@ class VictimSearch:
     def _loss(self, trial: _NodeBatch, sufficient: Rows) -> tuple[tuple[float, ...], Sequence[int]]:
         """Return the least loss on these nodes of a trial, and the victims.
 
-        A loss is worse the higher the highest priority, the more victims, the less their queues are above their share,
-        the longer they have run.
+        Losses are compared by the highest priority first, then by the number of victims, then by how little their
+        queues are above their share, then by how long they have run.
         """
         running, chosen, pods = self._running, trial.chosen[sufficient], trial.pods[sufficient]
         loss = np.column_stack(

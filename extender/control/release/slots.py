@@ -31,8 +31,8 @@ class Pace:
 class Slots:
     """How many slots are free, and for whom these are where the pods on their way take up all.
 
-    `in_doubt` are the classes of which none may find out whether kube-scheduler runs, if one more pod may go to do so;
-    `crowding` the queues that leave no slot to others, if these get some of their own.
+    Where one more pod may go to find out whether kube-scheduler runs, `in_doubt` are the classes that may not send it.
+    Where queues without a slot get some of their own, `crowding` are the queues that have taken up all.
     """
 
     def __init__(self, cluster: ClusterView, unanswered: Unanswered) -> None:

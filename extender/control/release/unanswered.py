@@ -106,11 +106,11 @@ class Unanswered:
         return [pod for pod in gone if not pod.stays_opportunistic]
 
     def in_doubt(self, uids: AbstractSet[str], now: float, most: int) -> Sequence[TaskClass]:
-        """Return the classes of which none may find out whether kube-scheduler runs, if one more pod may go to do so.
+        """Return the classes that may not send one more pod to find out whether kube-scheduler runs.
 
-        It may where all `uids` on their way are pods of which nothing was heard, and they are few enough for a pace of
-        `most`; else none are returned. The classes are those of these pods, and all of the same shapes; or those of all
-        queues but one.
+        None are returned where nobody may: something was heard of the pods on their way (`uids`), or they are too many
+        for a pace of `most`. Else they are the classes of these pods, and all of the same shapes; or those of all
+        queues but the one that had the last answer.
         """
         silent = self._silent(now, _SECONDS if len(uids) < _MOST_AT_ONCE * most else _RARE_SECONDS)
         self._asks = uids <= {pod.uid for pod in silent}

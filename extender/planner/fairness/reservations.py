@@ -1,20 +1,29 @@
 """Room that is reserved: for a class or gang that its queue is entitled to start, and that fits nowhere yet.
 
-One claimant a queue, the queue whose turn is next first: the class or gang that has been due for longest; else the one
-that has waited longest of those that outrank others; else, where nothing of a queue below its part fits anywhere, the
-class or gang that has waited longest, or of the classes of its queue that need the same the first by the score.
+Queues are looked at in the order of their turns. Each has one *claimant* at most, a class or a gang:
 
-A queue is *entitled* to that one if it stays within its part of the cluster with it. To one that is due it is entitled
-if it has no more than its part, and the claimant alone is no more: so it passes its part by that one at most. Else it
-has to pay: the queue saves, and what it is owed meanwhile, added up over time, has to come to what is beyond the part
-(of the claimant, or, if that is no more, of what the queue has) for as long as the claimant runs. While it saves, its
-others get only what nobody else can use, so at least a quarter of the part counts as owed, whatever they have: else
-the claimant could wait as long as there is a backlog. The queue begins to save only for what will have room, and once
-it has paid it saves on only while room is reserved: else what never fits would keep the queue's others waiting for
-ever. A queue of which only gangs wait that alone are larger than its part saves for the oldest at once, due or not: it
-can start nothing else. Once room is kept for a claimant that is due, its queue stays entitled to it. A queue that
-waits alone at its level of priority is entitled to a claimant that outranks others whatever it has: else what those of
-lower priority leave would never add up to its room.
+1. the one that has been due for longest;
+2. else, of those that outrank others by priority, the one that has waited longest;
+3. else, where nothing of a queue below its part fits anywhere, the one that has waited longest. Of classes that need
+   the same as that one it is the first by the score.
+
+A queue is *entitled* to its claimant in any of these cases:
+
+- With the claimant it stays within its part of the cluster.
+- The claimant is due, the queue has no more than its part, and the claimant alone is no more than that. So the queue
+  passes its part by one claimant at most.
+- Room is kept already for a claimant that is due.
+- The claimant outranks others, and its queue waits alone at its level of priority. Else what lower levels leave would
+  never add up to its room.
+- The claimant is due and the queue has paid. It *saves*: what it is owed is added up over time. That must come to the
+  excess over the part, for as long as the claimant runs. It is the excess of the claimant alone, or, where that is no
+  larger than the part, of what the queue has.
+
+While a queue saves, its other classes get only what nobody else can use. At least a quarter of the part counts as owed,
+whatever they have: else the claimant could wait as long as there is a backlog. A queue begins to save only for what
+will have room, and once it has paid it goes on only while room is reserved: else what never fits would keep its other
+classes waiting for ever. Where only gangs wait, each larger than the part, the queue saves for the oldest at once, due
+or not: it can start nothing else.
 
 Only the room that the claimant needs is kept, on the node that will have it soonest by the ends of what runs. What
 never ends (daemons, pods of others) never gives room, so nothing is kept for what cannot start. All that is kept comes

@@ -20,11 +20,12 @@ class Sources:
 
     `local` says how many of a class's waiting tasks can read on a node: those whose block is there, all of a class that
     reads where it runs, none of a shuffle. `kept` [2, N] bytes per second of each disk (read) and link (out) are
-    for shuffles that wait: at most `headroom` of it. A shuffle takes little of each of many nodes, and the fullest one
-    would hold up all others: so it may start while the links that it reads from have at most the part `excess` promised
-    beyond what they have, and those of which it takes at most a hundredth may have more. While not `keeping`, nobody
-    minds what is kept, and a shuffle reads from its sources however full they are: one of them is always full on a busy
-    cluster, and no room can be reserved for it on all.
+    for shuffles that wait: at most `headroom` of it.
+
+    A shuffle takes little of each of many nodes, so the fullest of these would hold it up. It may start while at most
+    the part `excess` is promised of each link beyond what it has; links of which it takes at most a hundredth do not
+    count. While not `keeping`, what is kept does not count, and a shuffle reads from its sources however full they are:
+    on a busy cluster one of them is always full, and no room can be reserved for it on all.
     """
 
     def __init__(
