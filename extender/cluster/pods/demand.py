@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from extender.cluster.pods.limits import LONGEST_NUMBER, LONGEST_RATES, require_at_most
+from extender.cluster.pods.limits import LONGEST_NUMBER, LONGEST_RATES, bad_json, require_at_most
 from extender.cluster.resources import (
     CPU,
     HUGEPAGES,
@@ -95,7 +95,7 @@ def declared(
         return declared_amounts(msgspec.json.decode(annotation, type=Mapping[str, str | int | float]), dimensions)
     except (msgspec.DecodeError, BadQuantity, RecursionError) as error:
         accepted = 'a JSON object such as {"network-in": "125M", "disk-read": "100Mi"}'
-        raise BadAnnotation(f"annotation {name}: {error}; accepted: {accepted}") from None
+        raise bad_json(name, error, accepted) from None
 
 
 def seconds(annotation: str | None) -> float | None:

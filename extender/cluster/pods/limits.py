@@ -1,6 +1,9 @@
-"""How long what users write may be. Checked before any of it is parsed, so that no text costs more than its length."""
+"""How long what users write may be, and how it is told that it is wrong.
 
-from extender.errors import BadAnnotation
+The length is checked before anything is parsed, so that no text costs more than its length.
+"""
+
+from extender.errors import BadAnnotation, BadQuantity
 
 LONGEST_NUMBER = 64
 """Characters of a quantity, a duration or a count."""
@@ -24,6 +27,12 @@ def require_at_most(most: int, annotation: str, name: str) -> None:
     """Raise BadAnnotation where an annotation is longer than `most` characters."""
     if len(annotation) > most:
         raise BadAnnotation(f"annotation {name}: {len(annotation)} characters; accepted: at most {most}")
+
+
+def bad_json(name: str, error: Exception, accepted: str) -> BadAnnotation:
+    """Return what is wrong with the JSON of an annotation; a BadQuantity says itself what is accepted."""
+    more = "" if isinstance(error, BadQuantity) else f"; accepted: {accepted}"
+    return BadAnnotation(f"annotation {name}: {error}{more}")
 
 
 def shortened(problem: str) -> str:

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from extender.cluster.pods.demand import DEMAND_ANNOTATION, Container, PodResources, requested
-from extender.cluster.pods.limits import LONGEST_REQUESTS, require_at_most
+from extender.cluster.pods.limits import LONGEST_REQUESTS, bad_json, require_at_most
 from extender.cluster.resources import CPU, MEMORY, Amounts, parse_quantity
 from extender.errors import BadAnnotation, BadQuantity
 
@@ -92,15 +92,15 @@ def regular_requests(annotation: str | None, pod: PodResources | None = None) ->
     try:
         requests = _decode(annotation)
         if not any(requests.parts):
-            raise BadQuantity("no request in it")
+            raise BadQuantity("no request in it; accepted: one or more")
         for part in requests.parts:
             if not all(_amounts(part).values()):
-                raise BadQuantity("a request of 0")
+                raise BadQuantity("a request of 0; accepted: above 0")
         if pod is not None:
             _require_known(requests, pod)
     except (msgspec.DecodeError, BadQuantity, RecursionError) as error:
         accepted = 'a JSON object such as {"containers": {"main": {"cpu": "2", "memory": "4Gi"}}}'
-        raise BadAnnotation(f"annotation {REGULAR_REQUESTS_ANNOTATION}: {error}; accepted: {accepted}") from None
+        raise bad_json(REGULAR_REQUESTS_ANNOTATION, error, accepted) from None
     return requests
 
 
@@ -148,7 +148,7 @@ def _require_known(requests: RegularRequests, pod: PodResources) -> None:
     unknown = (requests.containers.keys() - containers) | (requests.init_containers.keys() - init_containers)
     unknown |= set(requests.limited) - containers - init_containers
     if unknown:
-        raise BadQuantity(f"the pod has no container {min(unknown)!r} there")
+        raise BadQuantity(f"the pod has no container {min(unknown)!r} there; accepted: names of its containers")
 
 
 def _requests_nothing(pod: PodResources) -> bool:

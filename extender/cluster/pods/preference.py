@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from extender.cluster.eligibility import Term
-from extender.cluster.pods.limits import LONGEST_INPUT, LONGEST_NAME, require_at_most
+from extender.cluster.pods.limits import LONGEST_INPUT, LONGEST_NAME, bad_json, require_at_most
 from extender.cluster.resources import parse_quantity
-from extender.errors import BadAnnotation, BadQuantity
+from extender.errors import BadQuantity
 
 INPUT_ANNOTATION = "dovetail.dev/input"
 
@@ -37,7 +37,7 @@ def declared_input(annotation: str | None) -> InputHolders:
         amounts = {node: _bytes(node, quantity) for node, quantity in inputs.items()}
     except (msgspec.DecodeError, BadQuantity, RecursionError) as error:
         accepted = 'a JSON object of nodes and bytes such as {"node-a": "128Mi", "node-b": "128Mi"}'
-        raise BadAnnotation(f"annotation {INPUT_ANNOTATION}: {error}; accepted: {accepted}") from None
+        raise bad_json(INPUT_ANNOTATION, error, accepted) from None
     return tuple(sorted((node, amount) for node, amount in amounts.items() if amount > 0))
 
 
@@ -49,7 +49,7 @@ def holders(inputs: InputHolders) -> Sequence[str]:
 
 def _bytes(node: str, quantity: object) -> float:
     if not node:
-        raise BadQuantity("a node without a name")
+        raise BadQuantity("a node without a name; accepted: names of nodes")
     if len(node) > LONGEST_NAME:
         raise BadQuantity(f"a node's name of {len(node)} characters; accepted: at most {LONGEST_NAME}")
     try:

@@ -145,9 +145,10 @@ def test_rates_are_declared_in_bytes_per_second():
         '{"disk-read":' + "[" * 1_000,
     ],
 )
-def test_a_broken_annotation_is_named_with_what_is_accepted(text):
-    with pytest.raises(BadAnnotation, match=r"^annotation dovetail\.dev/demand: .*accepted: a JSON object such as"):
+def test_a_broken_annotation_is_named_with_what_is_accepted_and_that_once(text):
+    with pytest.raises(BadAnnotation, match=r"^annotation dovetail\.dev/demand: ") as raised:
         declared(text)
+    assert str(raised.value).count("; accepted: ") == 1
 
 
 def test_a_node_takes_the_first_matching_rule_and_its_annotation_overrides_it():

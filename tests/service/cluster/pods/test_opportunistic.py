@@ -76,6 +76,7 @@ def test_what_is_not_its_form_exactly_is_broken(text, problem):
     with pytest.raises(BadAnnotation, match=r"annotation dovetail\.dev/regular-requests: ") as raised:
         regular_requests(text)
     assert problem in str(raised.value)
+    assert str(raised.value).count("accepted: ") == 1
 
 
 @pytest.mark.parametrize("part", ["containers", "initContainers"])

@@ -16,20 +16,20 @@ def test_a_pod_without_the_annotation_has_no_input():
 @pytest.mark.parametrize(
     ("annotation", "says"),
     [
-        ('["node-a"]', "Expected `object`"),
-        ('{"node-a": "much"}', "node-a: 'much' is not a quantity"),
-        ('{"node-a": -1}', "node-a: -1 is negative"),
-        ('{"node-a": {"copies": 3}}', "node-a: "),
-        ('{"": 1}', "a node without a name"),
+        ('["node-a"]', 'Expected `object`, got `array`; accepted: a JSON object of nodes and bytes such as {"node-a":'),
+        ('{"node-a": "much"}', "node-a: 'much' is not a quantity; accepted: numbers such as 2"),
+        ('{"node-a": -1}', "node-a: -1 is negative; accepted: zero or more"),
+        ('{"node-a": {"copies": 3}}', "node-a: {'copies': 3} is not a quantity; accepted: numbers such as 2"),
+        ('{"": 1}', "a node without a name; accepted: names of nodes"),
         ("{", "truncated"),
     ],
 )
-def test_a_broken_input_is_named_with_what_is_accepted(annotation, says):
+def test_a_broken_input_is_named_with_what_is_accepted_and_that_once(annotation, says):
     with pytest.raises(BadAnnotation) as error:
         declared_input(annotation)
     assert "annotation dovetail.dev/input: " in str(error.value)
     assert says in str(error.value)
-    assert 'accepted: a JSON object of nodes and bytes such as {"node-a": "128Mi"' in str(error.value)
+    assert str(error.value).count("accepted: ") == 1
 
 
 def test_an_input_on_more_nodes_than_are_accepted_is_refused():
