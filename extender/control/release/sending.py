@@ -14,6 +14,7 @@ from extender.control.cluster_view import ClusterView
 from extender.control.opportunistic.resizing import is_lasting
 from extender.control.release.node_room import has_room
 from extender.control.release.write_order import WriteOrder
+from extender.errors import ClusterError
 
 NOMINATED, COMPLETED, PREEMPTING, SCALE_UP = "nominated", "completed", "preempting", "scale-up"
 OPPORTUNISTIC, ROOM_FOR_ALL = "opportunistic", "room-for-all"
@@ -23,6 +24,9 @@ _CLEAR_SECONDS = 15.0
 
 _TAKEN_SECONDS = 1.0
 """A pod whose room others took before its gate was gone is left alone for so long: by then its nomination shows."""
+
+_OUTDATED = (404, 409)
+"""What the API server says of a pod that is gone or has changed: nobody has to do anything about that."""
 
 log = structlog.get_logger()
 
@@ -181,7 +185,7 @@ class Sender:
             self._note_failure(pod, now, begun)
             if not pod.identity.group:  # of a gang the others have gone: its room is kept for it
                 self._cluster.ledger.forget(pod.uid)
-            log.warning("release failed", pod=pod.full_name, error=str(error) or repr(error))
+            _log_failure("release failed", pod, error)
             return False
         return True
 
@@ -250,7 +254,7 @@ class Sender:
         except Exception as error:  # as above
             self._note_failure(pod, now, begun)
             self._writes.note_failed_clear(pod.uid)
-            log.warning(f"failed: {message}", pod=pod.full_name, error=str(error) or repr(error))
+            _log_failure(f"failed: {message}", pod, error)
 
     def _note_failure(self, pod: Pod, now: float, begun: float) -> None:
         """Leave a pod alone for a while from the failure on: a slow API server answers seconds after `now`."""
@@ -296,6 +300,12 @@ class Sender:
             self._cluster.ledger.forget(pod.uid)
         log.info("write dropped", pod=pod.full_name, reason="the Lease is no longer ours")
         return True
+
+
+def _log_failure(message: str, pod: Pod, error: Exception) -> None:
+    """Log a write that failed, as a warning unless the pod is gone or another by now."""
+    is_outdated = isinstance(error, ClusterError) and error.status in _OUTDATED
+    (log.info if is_outdated else log.warning)(message, pod=pod.full_name, error=str(error) or repr(error))
 
 
 def _locality_of(release: Release) -> dict[str, str | float]:

@@ -5,11 +5,13 @@ import itertools
 from types import SimpleNamespace
 
 import pytest
+from structlog.testing import capture_logs
 
 from extender.cluster.events import NodeSeen, OwnerSeen, OwnersListed
 from extender.cluster.model import Owner
 from extender.cluster.queues import Queue
 from extender.control.release.slots import Pace
+from extender.errors import ClusterError
 from tests.service.control.scene import Scene, node, pod
 
 KUEUE = "kueue.x-k8s.io/admission"
@@ -65,6 +67,24 @@ class TestRefusedWrites:
         scene.run_soon = lambda write: write()
         scene.step(0.1)
         assert sorted(scene.released()) == ["p0", "p1", "p2", "p3"]
+
+    @pytest.mark.parametrize(("status", "level"), [(404, "info"), (409, "info"), (403, "warning"), (None, "warning")])
+    @pytest.mark.parametrize("verb", ["release", "clear"])
+    def test_a_write_to_a_pod_that_is_gone_or_has_changed_is_no_warning(self, verb, status, level):
+        scene = Scene(node("n1", cpu=1_000))
+        scene.see(
+            pod("p", nominated=None if verb == "release" else "gone", promised=None if verb == "release" else "n1")
+        )
+        refusal = ClusterError("refused")
+        refusal.status = status
+
+        def refuse(_pod):
+            raise refusal
+
+        setattr(scene, verb, refuse)
+        with capture_logs() as logs:
+            scene.step()
+        assert [line["log_level"] for line in logs if "failed" in line["event"]] == [level]
 
     def test_a_nomination_that_cannot_be_cleared_is_tried_ever_more_rarely(self):
         scene = Scene(node("n1", cpu=100))
