@@ -1,12 +1,15 @@
 """The report of what is measured: `control` writes it as JSON, and doctor reads it. It names a few nodes, never all."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 import msgspec
 
 from extender.adapters.usage.looks import MOST_NAMED
 from extender.adapters.usage.reading import UsageReader
 from extender.adapters.usage.trust import NO_SERIES
+from extender.cluster.model import Node
+from extender.cluster.resources import IO_DIMENSIONS
 from extender.cluster.usage import Usage
 from extender.errors import ClusterError
 
@@ -32,8 +35,8 @@ class UsageReport(msgspec.Struct, frozen=True):
 
     `without_series` counts nodes of which nothing is said, `strangers` series that are of no node; some are named.
     `problems` counts nodes by what else is wrong with their measurements, `without_pressure` those measured of which it
-    is not known whether regular pods wait for CPU, where evictions go by that. `auto` is there where peaks are
-    predicted.
+    is not known whether regular pods wait for CPU, where evictions go by that. `without_rates` counts those measured by
+    the rates that they declare and of which there is no series. `auto` is there where peaks are predicted.
     """
 
     on: bool
@@ -48,6 +51,7 @@ class UsageReport(msgspec.Struct, frozen=True):
     strangers_named: tuple[str, ...] = ()
     problems: dict[str, int] = {}
     without_pressure: int = 0
+    without_rates: dict[str, int] = {}
     auto: AutoReport | None = None
 
 
@@ -70,11 +74,18 @@ def report_of(reader: UsageReader, source: str, *, pressure: bool = False) -> Us
         strangers_named=look.named,
         problems=_other_problems(usage),
         without_pressure=len(usage.nodes.keys() - usage.pressure.keys()) if pressure else 0,
+        without_rates=_without_rates(usage, reader.nodes()),
     )
 
 
 def _other_problems(usage: Usage) -> dict[str, int]:
     return dict(Counter(problem for problem in usage.problems.values() if problem != NO_SERIES))
+
+
+def _without_rates(usage: Usage, nodes: Iterable[Node]) -> dict[str, int]:
+    measured = [(node.allocatable, usage.nodes[node.name].amounts) for node in nodes if node.name in usage.nodes]
+    missing = [[name for name in IO_DIMENSIONS if name in offers.keys() - known.keys()] for offers, known in measured]
+    return dict(Counter(", ".join(names) for names in missing if names))
 
 
 def written(report: UsageReport) -> bytes:

@@ -28,6 +28,8 @@ def usage(facts: Facts) -> Iterator[Finding]:
         yield Finding(_CHECK, PROBLEM, f"the use of nodes is not known: {report.failure}", advice)
     else:
         yield from _measured(report)
+        if facts.eligible is not None:
+            yield from _unmeasured_rates(report)
     if isinstance(report, UsageReport) and report.auto is not None:
         yield from _auto(report.auto)
 
@@ -62,6 +64,13 @@ def _measured(report: UsageReport) -> Iterator[Finding]:
         if report.without_series:
             advice = "if these are the nodes without series by another name, set usage.nodeLabels; else usage.matchers"
         yield Finding(_CHECK, WARNING if report.without_series else OK, text, advice)
+
+
+def _unmeasured_rates(report: UsageReport) -> Iterator[Finding]:
+    """Say on which nodes no opportunistic pod may start, as rates that they declare are not measured."""
+    for names, count in sorted(report.without_rates.items(), key=lambda pair: -pair[1])[:MOST_SHOWN]:
+        advice = "until it is measured, no pod is started on what is idle there; docs/guide/usage.md"
+        yield Finding(_CHECK, WARNING, f"{many(count, 'node')}: {names} declared and not measured", advice)
 
 
 def _auto(auto: AutoReport) -> Iterator[Finding]:

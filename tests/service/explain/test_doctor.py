@@ -476,6 +476,17 @@ def test_what_is_known_of_use_its_age_and_who_has_no_partner_is_told(report, sai
     assert all(it.advice for it in findings(facts_of(scene_of(), usage=report)) if it.level != "ok")
 
 
+def test_rates_that_nodes_declare_and_nobody_measures_are_told_where_pods_may_run_on_idle_room():
+    report = msgspec.structs.replace(MEASURED, without_rates={"disk-read": 1, "disk-read, disk-write": 2})
+    text = "http://p measures 3 nodes; their samples are 4 s to 20 s old"
+    assert found("usage", usage=report) == [("ok", text)]
+    assert found("usage", usage=report, eligible=Eligible(0)) == [
+        ("ok", text),
+        ("warning", "2 nodes: disk-read, disk-write declared and not measured"),
+        ("warning", "1 node: disk-read declared and not measured"),
+    ]
+
+
 class TestOpportunistic:
     def test_where_settings_have_none_and_none_runs_nothing_is_said(self):
         assert found("opportunistic", scene_of(pod("a"), pod("b", gates=(), node="n1"))) == []

@@ -149,6 +149,18 @@ def test_the_report_says_ages_and_who_has_no_partner():
     assert report.problems == {"cpu is negative": 2}
 
 
+def test_the_report_counts_measured_nodes_by_the_rates_that_they_declare_and_nobody_measures():
+    known = {"cpu": 1.0, "network-in": 0.0}
+    sample = Sample(known, 30.0, 90.0)
+    reader, _, _ = reader_of(UsageLook(Usage({"a": sample, "b": sample, "c": Sample({"cpu": 1.0}, 30.0, 90.0)})))
+    rates = {"disk-read": 5.0, "network-in": 5.0}
+    reader.nodes = lambda: [Node(name, {"cpu": 1000.0, **rates}) for name in "abcd"] + [Node("e", {"cpu": 1000.0})]
+    reader.look()
+    report = read("here", written(report_of(reader, "x")).decode())
+    # a and b: disk-read alone. c: both. d is not measured at all, and e declares no rate.
+    assert report.without_rates == {"disk-read": 2, "disk-read, network-in": 1}
+
+
 def test_the_report_says_why_nothing_is_known():
     reader, _, _ = reader_of(UsageError("refused", "401"))
     reader.look()
