@@ -56,7 +56,7 @@ def test_it_answers_and_releases_and_says_so_at_two_ports(control_plane, started
     client = control_plane.client()
     # 96 pods of one core on 64 cores: some wait for others.
     workload.create_pods(client, held(96, "pod"))
-    workload.wait_until(lambda: ended(client, 96), 90, "all pods to end")
+    workload.wait_until(lambda: ended(client, 96), 90, "all pods to end", every=0.5)
 
     assert not over_allocated(client)
     host, port = started.rsplit(":", 1)
@@ -74,5 +74,5 @@ def test_killed_and_started_again_it_goes_on(control_plane):
     for _ in range(3):
         control_plane.kill("dovetail")
         control_plane.start("dovetail")
-    workload.wait_until(lambda: ended(client, 80), 120, "all pods to end")
+    workload.wait_until(lambda: ended(client, 80), 120, "all pods to end", every=0.5)
     assert not over_allocated(client)

@@ -128,7 +128,7 @@ def after_looks(control, count):
         return metric(control, "dovetail_usage_looks_total", result="ok")
 
     begun = looks()
-    workload.wait_until(lambda: looks() >= begun + count, 120, f"{count} more looks")
+    workload.wait_until(lambda: looks() >= begun + count, 120, f"{count} more looks", every=0.5)
 
 
 def preempted_events(client, job):
