@@ -68,7 +68,7 @@ def test_of_a_burst_few_but_pods_that_came_before_the_hold_look_unschedulable(co
     ):
         workload.wait_until(lambda: held(client) is False, 30, "new pods to pass")
         workload.create_nodes(client, [builders.node(f"node-{number:02d}", cpu=4) for number in range(ROOM // 4)])
-        for prefix, count, per_second in (("once", 500, None), ("rate", 300, 50)):
+        for prefix, count, per_second in (("once", 500, None), ("rate", 200, 50)):
             there, seen = watched(client, space, pods(space, prefix, count, seconds=TASK_SECONDS), per_second)
             gated = {it["metadata"]["name"] for it in there if HOLD in gates(it)}
             lasted = sorted(times[-1] - times[0] for times in seen.values())
