@@ -30,8 +30,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _logs_as_they_were() -> Iterator[None]:
-    """Whatever a test makes of logging is its own: commands that run in the process configure it."""
-    before = structlog.get_config()
+def _logs_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test makes of logging is its own: commands that run in the process configure it.
+
+    No module keeps its logger, which would go on with what was configured when it first wrote a line.
+    """
+    before, configure = structlog.get_config(), structlog.configure
+    monkeypatch.setattr(
+        structlog, "configure", lambda **options: configure(**options | {"cache_logger_on_first_use": False})
+    )
     yield
     structlog.configure(**before)

@@ -55,4 +55,4 @@ def test_pods_that_are_not_bound_in_time_end_the_run_with_how_many(programs, tmp
 def test_an_unknown_contender_is_refused_with_those_that_there_are():
     found = CliRunner().invoke(cli, ["bench", "cluster", "--contender", "nobody"])
     assert found.exit_code == 2
-    assert "known are stock, stock_all, auto, gates, filter" in found.output
+    assert "accepted: stock, stock_all, auto, gates, filter" in found.output

@@ -171,7 +171,9 @@ def test_a_content_length_of_thousands_of_digits_ends_its_connection_and_no_othe
             connection.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: " + b"9" * digits + b"\r\n\r\n")
             assert is_closed(connection)
         assert ask(other) == b"hello"
-    assert not caplog.records
+    assert not [
+        record for record in caplog.records if record.name != "waitress.queue"
+    ]  # where CPU is short, requests wait
 
 
 def ask(connection, text=b"hello"):
