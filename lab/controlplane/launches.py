@@ -43,13 +43,17 @@ class Ground:
 
 
 def etcd(ground: Ground) -> Launch:
-    """Return etcd's launch. It may lose data in a power cut (no fsync): the data is thrown away at the end anyway."""
+    """Return etcd's launch. It may lose data in a power cut (no fsync): the data is thrown away at the end anyway.
+
+    As kubeadm has it, watches of what does not change make progress: else the API server sends them no bookmarks.
+    """
     pair = ground.storage.issue_server()
     client, peer, metrics = (ground.ports[name] for name in ("etcd", "etcd-peer", "etcd-metrics"))
     flags = {
         "name": "dovetail",
         "data-dir": ground.folder / "etcd",
         "unsafe-no-fsync": "true",
+        "watch-progress-notify-interval": "5s",
         "listen-client-urls": f"https://127.0.0.1:{client}",
         "advertise-client-urls": f"https://127.0.0.1:{client}",
         "listen-peer-urls": f"https://127.0.0.1:{peer}",
