@@ -116,10 +116,9 @@ class StageBacklog:
         """How many tasks of each open class wait [C]."""
         return self._count[self._open_now.rows]
 
-    @property
-    def present(self) -> Counts:
-        """How many tasks of each stage that is open have started, and not been lost [S]; of others, no matter what."""
-        return self.table.tasks - self._count - self._missing
+    def present(self, stages: Rows) -> Counts:
+        """Return how many tasks of each of these open stages [A] have started, and not been lost [A]."""
+        return np.asarray(self.table.tasks[stages] - self._count[stages] - self._missing(stages))
 
     @property
     def task_demand(self) -> Floats:
@@ -237,10 +236,9 @@ class StageBacklog:
         self._come_back(*self._backoff.made(now))
         return True
 
-    @property
-    def _missing(self) -> Counts:
-        """How many tasks of each stage that has begun are not there yet [S]."""
-        return self._late.missing + self._backoff.missing
+    def _missing(self, stages: Rows) -> Counts:
+        """Return how many tasks of each of these open stages [A] are not there yet [A]."""
+        return self._late.missing[stages] + self._backoff.missing[stages]
 
     def _come_back(self, stage: Rows, task: Rows, node: Rows) -> None:
         np.add.at(self._count, stage, 1)
@@ -299,14 +297,16 @@ class StageBacklog:
             shuffled=None if self._shuffled is None else self._shuffled[classes.rows],
             order=None
             if self.orders is None
-            else self.orders.of(classes.rows, (self._count + self._missing + self._edges.blocked)[classes.rows]),
+            else self.orders.of(
+                classes.rows, (self._count + self._edges.blocked)[classes.rows] + self._missing(classes.rows)
+            ),
         )
 
     def _gang_least(self, stages: Rows) -> Counts:
         """Return how many tasks of each of these gangs must start with the next that does [G]."""
         table = self.table
         least = table.tasks if table.least is None else table.least
-        return np.asarray(np.maximum(least[stages] - self.present[stages], 0))
+        return np.asarray(np.maximum(least[stages] - self.present(stages), 0))
 
     @property
     def _open_now(self) -> OpenClasses:

@@ -20,15 +20,15 @@ class Gangs:
     def start(self, starts: Starts, present: Rows) -> tuple[Rows, Rows]:
         """Return which tasks (rows of the table) must wait for others of their gang, and which gangs begin now.
 
-        `present` [S] is how many tasks of each stage have started, with these.
+        `present` [A] is how many tasks of the stage of each of these have started, with these.
         """
         waits = self._waits[starts.stage]
         if not waits.any():
             return starts.task[:0], starts.stage[:0]
-        whole = present >= self._least
-        begin = np.unique(starts.stage[waits & whole[starts.stage]])
+        whole = present >= self._least[starts.stage]
+        begin = np.unique(starts.stage[waits & whole])
         self._waits[begin] = False
-        return starts.task[waits & ~whole[starts.stage]], begin
+        return starts.task[waits & ~whole], begin
 
     def holding(self, stages: Rows) -> Rows:
         """Return which of these stages, of which tasks run, are gangs that have not begun."""

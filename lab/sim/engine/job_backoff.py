@@ -30,17 +30,16 @@ class _Missing:
 
 
 class JobBackoff:
-    """The tasks of Jobs that were lost and are not there yet. `missing` [S] is how many of each stage."""
+    """The tasks of Jobs that were lost and are not there yet.
+
+    `missing` [S] is how many of each stage. The next come at `next_at`; infinite where none is missing.
+    """
 
     def __init__(self, table: StageTable) -> None:
         self._job, self._backs_off = table.job, table.backs_off
         self._by_job: dict[int, _Missing] = {}
         self.missing = np.zeros(len(table.tasks), dtype=np.int64)
-
-    @property
-    def next_at(self) -> float:
-        """When the next tasks come; infinite where none is missing."""
-        return min((lost.until for lost in self._by_job.values() if lost.tasks), default=np.inf)
+        self.next_at = np.inf
 
     def lose(self, stage: Rows, task: Rows, node: Rows, now: float) -> Mask:
         """Note that tasks [A] were lost that ran on these nodes; return which of them are missing for now [A]."""
@@ -52,12 +51,16 @@ class JobBackoff:
             lost.until = now + min(_FIRST_SECONDS * 2.0 ** min(lost.times, _DOUBLINGS), _LONGEST_SECONDS)
             lost.times += 1
         np.add.at(self.missing, stage[gone], 1)
+        self._settle()
         return gone
 
     def end(self, jobs: Rows) -> None:
         """Note that a task of each of these jobs has ended: what is missing of them comes at once."""
-        for job in self._by_job.keys() & set(jobs.tolist()) if self._by_job else ():
+        ended = self._by_job.keys() & set(jobs.tolist()) if self._by_job else ()
+        for job in ended:
             self._by_job[job].times, self._by_job[job].until = 0, -np.inf
+        if ended:
+            self._settle()
 
     def made(self, now: float) -> tuple[Rows, Rows, Rows]:
         """Return the tasks [A] that are there again at `now`: their stages, rows of the table, and old nodes."""
@@ -67,4 +70,10 @@ class JobBackoff:
             lost.tasks = []
         stage, task, node = np.array(rows, dtype=np.intp).reshape(-1, 3).T
         np.subtract.at(self.missing, stage, 1)
+        self._settle()
         return stage, task, node
+
+    def _settle(self) -> None:
+        """Forget the jobs that have all of their tasks, and one that ended since; see when the next tasks come."""
+        self._by_job = {job: lost for job, lost in self._by_job.items() if lost.tasks or lost.times}
+        self.next_at = min((lost.until for lost in self._by_job.values() if lost.tasks), default=np.inf)

@@ -313,7 +313,7 @@ class World:
 
     def _begin_gangs(self, starts: Starts) -> None:
         """Hold tasks of gangs of which too few are there, and let gangs begin of which enough are."""
-        held, begun = self._gangs.start(starts, self.backlog.present)
+        held, begun = self._gangs.start(starts, self.backlog.present(starts.stage))
         if len(held):
             self.tasks.hold(held)
         if len(begun):
