@@ -79,7 +79,7 @@ class StageBacklog:
         self._since = np.zeros(stages)
         self.opened = np.full(stages, np.nan)
         self._next_task = table.first_task.copy()
-        self._by_row: dict[int, deque[int]] = {}  # tasks that came back, or that waited for one task each
+        self._by_row: dict[int, deque[int]] = {}  # tasks that came back or late, or that waited for one task each
         self._edges, self._backoff, self._late = TaskEdges(table), JobBackoff(table), LateTasks(table)
         self._parents_left = np.array([len(parents) for parents in table.parents], dtype=np.int64)
         for child, parents in table.one_to_one.items():
@@ -229,12 +229,12 @@ class StageBacklog:
 
     def come(self, now: float) -> bool:
         """Let the tasks wait that were missing and are there by `now`; return whether there are any."""
-        if min(self._late.next_at, self._backoff.next_at) > now + DONE_SECONDS:
-            return False
-        for stage, task in self._late.come(now):
+        late, made = (missing.next_at <= now + DONE_SECONDS for missing in (self._late, self._backoff))
+        for stage, task in self._late.come(now) if late else ():
             self._let(stage, [task], now)
-        self._come_back(*self._backoff.made(now))
-        return True
+        if made:
+            self._come_back(*self._backoff.made(now))
+        return late or made
 
     def _missing(self, stages: Rows) -> Counts:
         """Return how many tasks of each of these open stages [A] are not there yet [A]."""

@@ -185,7 +185,8 @@ class _Simulation:
         # 2. Let time pass until the step that sees the event; tasks end at their exact times on the way.
         now = max(self._due(event), world.now)
         ends = world.pass_to(now)
-        # 3. Open the stages that waited for the ended tasks, and those of the jobs that have arrived. Machines change.
+        # 3. Open the stages that waited for the ended tasks, and those of the jobs that have arrived. Missing tasks
+        #    come. Machines change.
         if ends is not None:
             world.backlog.end(ends, now)
         came = world.backlog.arrive(now) | world.backlog.come(now)

@@ -1,7 +1,7 @@
 """When the Job controller makes new pods for those that a Job has lost (Kubernetes 1.36, pkg/controller/job).
 
-It waits for 10 s after a pod was lost, 20 s after the second, and so on, up to ten minutes, counted from the last one:
-so long it makes no pod of that Job. Once a pod of it has ended well, it makes all that are missing at once.
+It waits for 10 s after a Job lost a pod, 20 s after the second, and so on, up to ten minutes after the last. Until then
+it makes no pod of that Job. Once a pod of the Job has ended well, it makes all that are missing at once.
 """
 
 from dataclasses import dataclass, field
@@ -19,9 +19,9 @@ _DOUBLINGS = 6
 
 @dataclass(slots=True)
 class _Missing:
-    """Tasks of one job that were lost: (stage, task, node that it ran on) each, how many times one was, and until when.
+    """What one job has lost: its missing `tasks`, each as (stage, task, node that it ran on).
 
-    `times` counts from the last task that ended.
+    It has lost tasks so many `times` since one ended. The missing ones are there again at `until`.
     """
 
     tasks: list[tuple[int, int, int]] = field(default_factory=list)
@@ -74,6 +74,6 @@ class JobBackoff:
         return stage, task, node
 
     def _settle(self) -> None:
-        """Forget the jobs that have all of their tasks, and one that ended since; see when the next tasks come."""
+        """Work out when the next tasks come. Forget jobs of which none is missing and none was lost since one ended."""
         self._by_job = {job: lost for job, lost in self._by_job.items() if lost.tasks or lost.times}
         self.next_at = min((lost.until for lost in self._by_job.values() if lost.tasks), default=np.inf)
